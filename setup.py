@@ -38,6 +38,9 @@ NO_PYBULLET_WHEEL = (
 )
 
 IDENTIFY = ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5']
+# 85 MB; its vmap_method.
+JAX = ['jax>=0.4.34']
+DERIVE = ['sympy>=1.12']
 CHECK = ['trimesh>=4.6', 'pycollada>=0.8']
 
 # The documentation site; MathJax and the search work offline.
@@ -106,10 +109,15 @@ setup(
         'cluster': ['distributed>=2024.1'],
         # Recordings of real robots, for comparison with a model.
         'bags': ['rosbags>=0.11.7'],
+        # Dynamics as differentiable functions of the arrays of these.
+        'jax': JAX,
+        'torch': ['torch>=2.1'],
         # Identification: a convex solver with its modelling layer.
         'identify': IDENTIFY,
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
         'check': CHECK,
+        # robot-dynamics derive.
+        'derive': DERIVE,
         # The robot in the browser; other minor versions may change the page.
         'view': ['viser>=1.1,<1.2', 'websockets>=13.1', 'rich>=13', *CHECK],
         # examples/notebooks, kept as text.
@@ -142,7 +150,8 @@ setup(
             'nbclient>=0.10',
             'ipykernel>=6.29',
             *SITE,
-            'sympy>=1.12',
+            *DERIVE,
+            *JAX,
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
             'import-linter>=2.5',

@@ -24,7 +24,7 @@ class Disagreement(Exception):  # noqa: N818  (the name is sufficient)
 
 def tolerance(function: str, M: Array) -> float:
     """Return the tolerance of a function at a state with mass matrix M."""
-    if function != 'forward_dynamics':
+    if not function.startswith('forward_dynamics'):
         return TOLERANCE
     return TOLERANCE * max(1.0, float(np.linalg.cond(M)) / HARMLESS_CONDITION)
 

@@ -204,6 +204,7 @@ LOOPED: dict[str, Callable[..., Any]] = {
     'terms': _terms,
     'forward_dynamics': pin.aba,
     'inverse_dynamics_derivatives': pin.computeRNEADerivatives,
+    'forward_dynamics_derivatives': pin.computeABADerivatives,
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import ROOT
-from benchmarks.functions import FUNCTIONS
+from benchmarks.functions import functions_of
 from benchmarks.robots import Robot
 
 LIMIT = 120.0  # s
@@ -67,7 +67,7 @@ def compile_all(
         urdf = Path(folder) / 'robot.urdf'
         urdf.write_text(robot.urdf, encoding='utf-8')
         # `forward_dynamics` evaluates the mass matrix once and is compiled after it.
-        for function in FUNCTIONS:
+        for function in functions_of(robot.model):
             kind, batch_s = SINGLE, None
             try:
                 figures = _figures(urdf, function, kind, limit)

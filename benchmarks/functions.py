@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The seven functions that are measured, and random states."""
+"""The eight functions that are measured, and random states."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.programs import ALGORITHMS
+from robot_dynamics.rollout import too_coupled
 from robot_dynamics.spatial import Array
 
 
@@ -29,7 +32,16 @@ FUNCTIONS = {
     'inverse_dynamics_derivatives': Function(
         'dID', ('q', 'qd', 'qdd'), ('dtau_dq', 'dtau_dqd', 'M')
     ),
+    'forward_dynamics_derivatives': Function(
+        'dFD', ('q', 'qd', 'tau'), ('dqdd_dq', 'dqdd_dqd', 'M_inverse')
+    ),
 }
+
+
+def functions_of(model: RobotModel) -> list[str]:
+    """Return the functions that the robot has: not all, if very many joints are coupled."""
+    coupled = too_coupled(canonical_tree(model))
+    return [name for name in FUNCTIONS if not (coupled and ALGORITHMS[name].couples)]
 
 
 class State(NamedTuple):

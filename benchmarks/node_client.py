@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import rclpy
@@ -26,11 +26,43 @@ from robot_dynamics.ros.executable import new_executor
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.serialization import JointStateWriter
 
-ANSWERS = len(MATRICES) + len(TORQUES)
 DEPTH = 100
 PATIENCE = 30.0  # s, for the discovery of a node
 STRAGGLERS = 1.0  # s, after the last state, for late outputs
 FREQUENCY = 2.0  # rad/s, of the joints
+
+
+# -- stamps in serialized messages (CDR, little endian, four bytes of header) ---------------------
+
+
+def torque_stamp(message: bytes) -> int:
+    """Return the stamp [ns] of a serialized JointState: its first field."""
+    seconds, nanoseconds = struct.unpack_from('<iI', message, 4)
+    return int(seconds) * SECOND + int(nanoseconds)
+
+
+def matrix_stamp(message: bytes) -> int:
+    """Return the stamp [ns] of a serialized matrix: in the label of its first dimension."""
+    # The number of dimensions, then the length of the label with its final zero.
+    (length,) = struct.unpack_from('<I', message, 8)
+    label = message[12 : 12 + length - 1].decode()
+    seconds, fraction = label.rpartition(' ')[2].split('.')
+    return int(seconds) * SECOND + int(fraction)
+
+
+class Answer(NamedTuple):
+    """An output of a node."""
+
+    topic: str  # below the namespace of the node
+    kind: Any
+    read: Callable[[bytes], int]  # returns its stamp, ns
+
+
+OF_DYNAMICS = (
+    *(Answer(f'dynamics_node/{name}', Float64MultiArray, matrix_stamp) for name in MATRICES),
+    *(Answer(f'dynamics_node/{name}', JointState, torque_stamp) for name in TORQUES),
+)
+ANSWERS = len(OF_DYNAMICS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +92,21 @@ class Block:
 class Client:
     """Sends states to nodes, each in its own namespace, and measures the latency."""
 
-    def __init__(self, joints: tuple[str, ...], rate: float, reliability: ReliabilityPolicy):
+    def __init__(
+        self,
+        joints: tuple[str, ...],
+        rate: float,
+        reliability: ReliabilityPolicy,
+        quantities: tuple[str, ...] = ('position', 'velocity'),
+    ):
         self._period = 1 / rate
         self._context = rclpy.Context()
         rclpy.init(context=self._context)
         self._node = rclpy.create_node('client', context=self._context)
         self._executor = new_executor(self._context)
         self._executor.add_node(self._node)
-        self._state = JointStateWriter(joints, 'base', ('position', 'velocity'))
+        self._state = JointStateWriter(joints, 'base', quantities)
+        self._with_effort = 'effort' in quantities
         self._phase = np.arange(len(joints))
         self._in = QoSProfile(
             history=HistoryPolicy.KEEP_LAST, depth=DEPTH, reliability=reliability
@@ -80,23 +119,21 @@ class Client:
         self._next_stamp: dict[str, int] = {}  # ns, of each node; continues from block to block
         self._block: _Running | None = None
 
-    def add(self, node: NodeProcess) -> None:
+    def add(self, node: NodeProcess, answers: Sequence[Answer] = OF_DYNAMICS) -> None:
         """Discover a node, whose name is its namespace."""
         make, name = self._node.create_subscription, node.name
         self._publishers[name] = self._node.create_publisher(
             JointState, f'/{name}/joint_states', self._in
         )
-        topics = [(Float64MultiArray, matrix, matrix_stamp) for matrix in MATRICES]
-        topics += [(JointState, torque, torque_stamp) for torque in TORQUES]
         self._subscriptions[name] = [
             make(
-                kind,
-                f'/{name}/dynamics_node/{topic}',
-                partial(self._on_answer, read),
+                answer.kind,
+                f'/{name}/{answer.topic}',
+                partial(self._on_answer, answer.read),
                 self._out,
                 raw=True,
             )
-            for kind, topic, read in topics
+            for answer in answers
         ]
         deadline = time.monotonic() + PATIENCE
         while not self._is_found(name):
@@ -123,7 +160,9 @@ class Client:
         """
         publisher = self._publishers[node.name]
         first = self._next_stamp.get(node.name, SECOND)
-        block = self._block = _Running(count, first, self._period)
+        block = self._block = _Running(
+            count, first, self._period, len(self._subscriptions[node.name])
+        )
         self._next_stamp[node.name] = first + count * block.step
         cpu, begin = node.cpu_seconds(), time.perf_counter()
         for k in range(count):
@@ -145,7 +184,8 @@ class Client:
 
     def _message(self, stamp: int) -> bytes:
         phase = FREQUENCY * stamp / SECOND + self._phase
-        return self._state.fill(stamp, 0.5 * np.sin(phase), 0.5 * FREQUENCY * np.cos(phase))
+        q, qd = 0.5 * np.sin(phase), 0.5 * FREQUENCY * np.cos(phase)
+        return self._state.fill(stamp, q, qd, *([np.sin(phase)] * self._with_effort))
 
     def _turn_until(self, due: float) -> None:
         while (left := due - time.perf_counter()) > 0:
@@ -165,14 +205,14 @@ class Client:
 class _Running:
     """A block whose outputs are being received."""
 
-    def __init__(self, count: int, first: int, period: float):
+    def __init__(self, count: int, first: int, period: float, answers: int = ANSWERS):
         self.first, self.step = first, round(period * SECOND)
         self.period = period
         self.sent = np.full(count, np.nan)
         self.lateness = np.zeros(count)
         self.complete = np.full(count, np.nan)
-        self.wanted = np.full(count, ANSWERS)
-        self.open = count * ANSWERS
+        self.wanted = np.full(count, answers)
+        self.open = count * answers
         self.unasked = 0
 
     def take(self, stamp: int) -> None:
@@ -190,21 +230,3 @@ class _Running:
         latency = self.complete - self.sent
         lost = int(self.wanted.sum())
         return Block(node, self.period, self.sent, self.lateness, latency, lost, cpu, self.unasked)
-
-
-# -- stamps in serialized messages (CDR, little endian, four bytes of header) ---------------------
-
-
-def torque_stamp(message: bytes) -> int:
-    """Return the stamp [ns] of a serialized JointState: its first field."""
-    seconds, nanoseconds = struct.unpack_from('<iI', message, 4)
-    return int(seconds) * SECOND + int(nanoseconds)
-
-
-def matrix_stamp(message: bytes) -> int:
-    """Return the stamp [ns] of a serialized matrix: in the label of its first dimension."""
-    # The number of dimensions, then the length of the label with its final zero.
-    (length,) = struct.unpack_from('<I', message, 8)
-    label = message[12 : 12 + length - 1].decode()
-    seconds, fraction = label.rpartition(' ')[2].split('.')
-    return int(seconds) * SECOND + int(fraction)

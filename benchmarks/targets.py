@@ -114,11 +114,19 @@ def _start(results: Results) -> Iterator[Figure]:
 
 
 ID, DERIVATIVES = ('inverse_dynamics',), ('inverse_dynamics_derivatives',)
+FORWARD_DERIVATIVES = ('forward_dynamics_derivatives',)
 TARGETS = (
     Target('ID, M, g, C, FD, single call, new array', 'x', 9, 10, _single(single.NEW, FIVE)),
     Target('the same, results kept', 'x', 7, None, _single(single.KEPT, FIVE)),
     Target('the same, out=', 'x', 11, 17, _single(single.OUT, FIVE)),
     Target('ID derivatives, single call, new array', 'x', 5, 9, _single(single.NEW, DERIVATIVES)),
+    Target(
+        'FD derivatives, single call, new array',
+        'x',
+        7,
+        8,
+        _single(single.NEW, FORWARD_DERIVATIVES),
+    ),
     Target('batch, one core, against a Python loop', 'x', 35, 75, _batch(batches.LOOP)),
     Target('batch, one core, against its pool, 1 thread', 'x', 30, 55, _batch(batches.POOL)),
     Target('talos, single call ID', 'x', 6, 10, _single(single.NEW, ID, robot='talos_reduced')),

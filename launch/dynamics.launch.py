@@ -145,6 +145,8 @@ RVIZ_TOPICS = [
     'joint_states',
     'dynamics_node/gravity_torque',
     'markers_node/markers',
+    'momentum_observer_node/external_torque',
+    'momentum_observer_node/external_wrench',
 ]
 
 

@@ -31,12 +31,15 @@ registry), `dynamics` (the public class), `control`, `simulation`, `validation`,
 __version__ = '0.1.0'
 
 __all__ = [
+    'AccelerationDerivatives',
     'ClosedChain',
     'Derivatives',
     'Dynamics',
     'FrameNotFound',
     'Inertial',
     'InertialWarning',
+    'InverseKinematics',
+    'Linearization',
     'LoopClosure',
     'LoopNotClosed',
     'ModelError',
@@ -51,8 +54,11 @@ __all__ = [
     'TrajectoryError',
     'from_dh',
     'from_screws',
+    'inverse_kinematics',
+    'load_dh',
     'load_urdf',
     'parse_urdf',
+    'write_urdf',
 ]
 
 # Modules are imported when a name of theirs is first used: the command line, for one, starts
@@ -61,6 +67,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from robot_dynamics.algorithms.coriolis import Terms
     from robot_dynamics.algorithms.derivatives import Derivatives
+    from robot_dynamics.algorithms.forward_dynamics_derivatives import AccelerationDerivatives
+    from robot_dynamics.algorithms.linearization import Linearization
     from robot_dynamics.algorithms.momentum import Momentum
     from robot_dynamics.algorithms.operational_space import OperationalSpace
     from robot_dynamics.algorithms.simulation_step import State
@@ -76,18 +84,23 @@ if TYPE_CHECKING:
         SingularityError,
         TrajectoryError,
     )
+    from robot_dynamics.kinematics import InverseKinematics, inverse_kinematics
     from robot_dynamics.model.closures import LoopClosure
-    from robot_dynamics.model.dh import from_dh
+    from robot_dynamics.model.dh import from_dh, load_dh
     from robot_dynamics.model.inertia import Inertial
     from robot_dynamics.model.robot_model import RobotModel
     from robot_dynamics.model.screws import from_screws
     from robot_dynamics.urdf.loading import load_urdf, parse_urdf
+    from robot_dynamics.urdf.writing import write_urdf
 else:
     _MODULES = {
+        'AccelerationDerivatives': 'algorithms.forward_dynamics_derivatives',
         'ClosedChain': 'closed_chains.closed_chain',
         'Derivatives': 'algorithms.derivatives',
         'Dynamics': 'dynamics',
         'Inertial': 'model.inertia',
+        'InverseKinematics': 'kinematics',
+        'Linearization': 'algorithms.linearization',
         'LoopClosure': 'model.closures',
         'Momentum': 'algorithms.momentum',
         'OperationalSpace': 'algorithms.operational_space',
@@ -96,8 +109,11 @@ else:
         'Terms': 'algorithms.coriolis',
         'from_dh': 'model.dh',
         'from_screws': 'model.screws',
+        'inverse_kinematics': 'kinematics',
+        'load_dh': 'model.dh',
         'load_urdf': 'urdf.loading',
         'parse_urdf': 'urdf.loading',
+        'write_urdf': 'urdf.writing',
     }
 
     def __getattr__(name: str) -> object:

@@ -34,7 +34,9 @@ from robot_dynamics import rollout as stepping
 from robot_dynamics.algorithms.coriolis import Terms
 from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.derivatives import Derivatives
-from robot_dynamics.algorithms.integrators import INTEGRATORS
+from robot_dynamics.algorithms.forward_dynamics_derivatives import AccelerationDerivatives
+from robot_dynamics.algorithms.integrators import INTEGRATORS, check_integrator
+from robot_dynamics.algorithms.linearization import Linearization
 from robot_dynamics.algorithms.momentum import Momentum
 from robot_dynamics.algorithms.operational_space import ALL_DIRECTIONS, OperationalSpace
 from robot_dynamics.algorithms.simulation_step import State
@@ -51,6 +53,13 @@ Method = TypeVar('Method', bound=Callable[..., Any])
 # A matrix is singular if its smallest singular value is below this fraction of its largest, or
 # the smallest eigenvalue of a mass matrix scaled to a unit diagonal below this.
 SINGULAR = 1e-12
+
+
+# The default integrator.
+STEP = 'semi_implicit_euler'
+
+# Compiled methods with an argument `friction`, by default 'none'.
+WITH_FRICTION = 'forward_dynamics', 'forward_dynamics_derivatives'
 
 
 class _Compiled:
@@ -267,6 +276,23 @@ class Dynamics:
             ShapeError: an argument does not end in n entries, or `out` does not fit.
 
         Source: Spong, Hutchinson and Vidyasagar, (6.68).
+        """
+
+    @compiled
+    def gravity_torque_derivative(self, q: ArrayLike, *, out: Array | None = None) -> Array:
+        """Return dg/dq, the stiffness of gravity: symmetric, the Hessian of the potential energy.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            out: (..., n, n) float64, receives the result; fastest if C-contiguous.
+
+        Returns:
+            (..., n, n) derivatives, row i of g_i, N m/rad, N m/m or N/m.
+
+        Raises:
+            ShapeError: an argument does not end in n entries, or `out` does not fit.
+
+        Source: derivative of Spong, Hutchinson and Vidyasagar, (6.68).
         """
 
     @compiled
@@ -639,6 +665,104 @@ class Dynamics:
         Source: Lynch and Park, draft section 9.5; Featherstone 2008, chapters 6 and 7.
         """
 
+    @compiled
+    def forward_dynamics_derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        out: tuple[Array, Array, Array] | None = None,
+        friction: str = 'none',
+    ) -> AccelerationDerivatives:
+        """Return the partial derivatives of forward dynamics.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            tau: (..., n) torques of the motors, and external joint torques, N m or N.
+            out: three float64 arrays (..., n, n) that receive the results.
+            friction: 'none' or 'model', as for `forward_dynamics`.
+
+        Returns:
+            AccelerationDerivatives(dqdd_dq, dqdd_dqd, M_inverse), each (..., n, n); row i belongs
+            to qdd_i, and M_inverse is dqdd/dtau.
+
+        Raises:
+            ModelError: a joint, which the message names, moves no inertia, or the robot has more
+                coupled joints than a chain of 40. Raised on access to the method.
+            ShapeError: an argument does not end in n entries, or `out` does not fit.
+            ValueError: friction is neither 'none' nor 'model'.
+
+        Source: Carpentier and Mansard 2018.
+        """
+
+    def linearize(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        tau: ArrayLike,
+        *,
+        time_step: float | None = None,
+        integrator: str = STEP,
+        friction: str = 'none',
+        out: tuple[Array, Array] | None = None,
+    ) -> Linearization:
+        """Return the linear model of the motion about a state: dx/dt or x' by x and tau.
+
+        The state is x = (q, qd). Without a time step, A and B are the derivatives of
+        dx/dt = (qd, forward_dynamics); with one, those of the state x' that `simulate` reaches by
+        one step under constant torques, exact for its integrator.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            tau: (..., n) torques of the motors, and external joint torques, N m or N.
+            time_step: s; None for continuous time.
+            integrator: of the step, as for `simulate`.
+            friction: 'none', or 'model': viscous and smooth dry friction, whose derivative is
+                F_s / v_0 at standstill. With a time step it is taken as `simulate` takes it.
+            out: two float64 arrays (..., 2 n, 2 n) and (..., 2 n, n) that receive the results.
+
+        Returns:
+            Linearization(A, B) with shapes (..., 2 n, 2 n) and (..., 2 n, n).
+
+        Raises:
+            ModelError: a joint, which the message names, moves no inertia, or the robot has more
+                coupled joints than a chain of 40.
+            ShapeError: an argument does not end in n entries, or `out` does not fit.
+            ValueError: time_step, integrator or friction is not one of these, or viscous friction
+                could reverse a joint within a step of this integrator.
+
+        Source: Carpentier and Mansard 2018; chain rule through the integrator.
+        """
+        if time_step is None:
+            program = self.linearization(None, friction)
+            result: Linearization = program.call(q, qd, tau, out=out)
+            return result
+        program = self.linearization(integrator, friction)
+        h = stepping.checked_time_step(time_step)
+        self._require_resolved(integrator, friction, h)
+        result = program.call(q, qd, tau, [h], out=out)
+        return result
+
+    def linearization(self, integrator: str | None, friction: str = 'none') -> CompiledFunction:
+        """Return the program of `linearize`, without its checks.
+
+        Args:
+            integrator: of a step, program(q, qd, tau, time_step) -> Linearization(A, B) with
+                `time_step` an array (1,) [s]; None for continuous time, program(q, qd, tau).
+            friction: 'none' or 'model'.
+
+        Raises:
+            ModelError, ValueError: as `linearize`.
+        """
+        stepping.check_friction(friction)
+        if integrator is None:
+            return self._kept('linearization', friction)
+        check_integrator(integrator)
+        return self._kept('step_linearization', integrator, friction)
+
     def simulate(
         self,
         q: ArrayLike,
@@ -647,7 +771,7 @@ class Dynamics:
         *,
         steps: int,
         time_step: float = 1e-3,
-        integrator: str = 'semi_implicit_euler',
+        integrator: str = STEP,
         friction: str = 'model',
     ) -> State:
         """Return the state after some steps under constant torques.
@@ -685,7 +809,7 @@ class Dynamics:
         tau: ArrayLike,
         *,
         time_step: float = 1e-3,
-        integrator: str = 'semi_implicit_euler',
+        integrator: str = STEP,
         friction: str = 'model',
     ) -> State:
         """Return the trajectory from one state under given torques.
@@ -719,10 +843,7 @@ class Dynamics:
                 too many joints with dry friction.
         """
         stepping.check_friction(friction)
-        if integrator not in INTEGRATORS:
-            raise ValueError(
-                f'integrator is {integrator!r}; it must be one of {", ".join(INTEGRATORS)}'
-            )
+        check_integrator(integrator)
         if friction == 'model' and self.model.coulomb.any():
             stepping.check_coupled(self.model.n)
         return self._kept('simulation_step', integrator, friction)
@@ -759,7 +880,8 @@ class Dynamics:
         """Compile methods now, into the cache on disk, instead of at their first calls.
 
         Args:
-            methods: names; all of them if none is given, `simulate` with every integrator. The
+            methods: names; all of them if none is given, `simulate` with every integrator,
+                `linearize` in continuous time and with its default integrator. The
                 default of `friction` is compiled, the other choice at its first call.
             frames: the frames of those methods that take one.
 
@@ -779,6 +901,8 @@ class Dynamics:
                 raise ValueError(f'{method} is compiled for a frame: name it, frames=[...]')
             if at_frame:
                 made = [self.frame_program(name, frame) for frame in frames]
+            elif name == 'linearization':
+                made = [self.linearization(integrator) for integrator in (None, STEP)]
             elif name == 'simulation_step':
                 made = [self.simulation_step(integrator) for integrator in INTEGRATORS]
             else:
@@ -793,6 +917,7 @@ class Dynamics:
             for method, name in PROGRAMS.items()
             if (frames or not ALGORITHMS[name].at_frame)
             and (not ALGORITHMS[name].needs_inertia or self.joint_without_inertia is None)
+            and not (ALGORITHMS[name].couples and stepping.too_coupled(self.tree))
         )
 
     def program(self, method: str) -> CompiledFunction:
@@ -802,16 +927,16 @@ class Dynamics:
             ModelError: a joint, which the message names, moves no inertia, and the method needs
                 that.
         """
-        self._require_inertia(method)
+        self._require_defined(method)
         documentation = inspect.getdoc(getattr(Dynamics, method)) or ''
-        friction = ('none',) if method == 'forward_dynamics' else ()
+        friction = ('none',) if method in WITH_FRICTION else ()
         default = self.programs.compile(method, *friction, documentation=documentation)
         if not friction:
             return default
         twin = copy.copy(self)
         choices = {
             'none': lambda: default.call,
-            'model': lambda: twin._kept('forward_dynamics', 'model').call,
+            'model': lambda: twin._kept(method, 'model').call,
         }
         chosen = default.choosing('friction', choices)
         chosen.made_by(_program, self.model, replace(self.programs, made={}), method)
@@ -821,7 +946,7 @@ class Dynamics:
         """Return the program of an algorithm with options, made on first use."""
         key = ' '.join((name, *options))
         if key not in self.__dict__:
-            self._require_inertia(name)
+            self._require_defined(name)
             self.__dict__[key] = self.programs.compile(name, *options)
         made: CompiledFunction = self.__dict__[key]
         return made
@@ -843,17 +968,28 @@ class Dynamics:
     def _resolved_step(self, integrator: str, friction: str, time_step: float) -> CompiledFunction:
         """Return a step. Raises ValueError if its integrator does not resolve viscous friction."""
         step = self.simulation_step(integrator, friction)
+        self._require_resolved(integrator, friction, time_step)
+        return step
+
+    def _require_resolved(self, integrator: str, friction: str, time_step: float) -> None:
+        """Raise ValueError if the integrator does not resolve viscous friction."""
         if friction == 'model' and integrator in stepping.STABLE:
             stepping.require_resolved(self._fastest_friction, integrator, time_step)
-        return step
 
     @made_once
     def _fastest_friction(self) -> tuple[str, float]:
         """Return the joint that viscous friction brakes fastest, and the rate [1/s]."""
         return stepping.fastest_friction(self.model, self.tree, self.model.viscous)
 
-    def _require_inertia(self, name: str) -> None:
-        """Raise ModelError, which names a joint, if an algorithm needs inertia that it lacks."""
+    def _require_defined(self, name: str) -> None:
+        """Raise ModelError if an algorithm is undefined for the robot, or compiles too long."""
+        if ALGORITHMS[name].couples and stepping.too_coupled(self.tree):
+            raise ModelError(
+                f'{name} is compiled for at most {stepping.MOST_PAIRS} pairs of joints that are '
+                f'coupled, as in a chain of {stepping.MOST_COUPLED}; {self.model.name!r} has more '
+                f'in its {self.model.n}: solve M dqdd = -dtau with the results of '
+                'inverse_dynamics_derivatives'
+            )
         if ALGORITHMS[name].needs_inertia and self.joint_without_inertia is not None:
             raise ModelError(
                 f'forward dynamics of {self.model.name!r} is undefined: joint '
@@ -870,7 +1006,8 @@ class Dynamics:
 
 
 # The compiled methods, and the algorithm of each.
-PROGRAMS = {'simulate' if name == 'simulation_step' else name: name for name in ALGORITHMS}
+NAMES = {'simulation_step': 'simulate', 'linearization': 'linearize'}
+PROGRAMS = {NAMES.get(name, name): name for name in ALGORITHMS if name != 'step_linearization'}
 
 
 def _dynamics(model: RobotModel, programs: Programs) -> Dynamics:

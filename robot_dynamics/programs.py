@@ -71,6 +71,8 @@ class Algorithm:
         loops: it visits bodies by the traversals of the tree alone, so that it can be generated as
             loops over the bodies.
         needs_inertia: it is undefined where a joint moves no inertia.
+        couples: it solves equations between all joints, so that compiling takes a time cubic in
+            their number.
         at_frame: its first option is the name of a frame.
     """
 
@@ -79,6 +81,7 @@ class Algorithm:
     result: type[Any] | None = None
     loops: bool = False
     needs_inertia: bool = False
+    couples: bool = False
     at_frame: bool = False
 
 
@@ -107,6 +110,12 @@ def _forward_dynamics(
     return driven_acceleration(robot.tree, robot.friction(), q, qd, tau)
 
 
+def _forward_dynamics_derivatives(
+    robot: Robot, q: Scalars, qd: Scalars, tau: Scalars, friction: str = 'none'
+) -> Any:
+    return alg.forward_dynamics_derivatives(robot.tree, robot.friction(friction), q, qd, tau)
+
+
 def _simulation_step(
     robot: Robot,
     q: Scalars,
@@ -120,18 +129,45 @@ def _simulation_step(
     return simulation_step(robot.tree, lost, integrator, q, qd, tau, time_step[0])
 
 
+def _linearization(
+    robot: Robot, q: Scalars, qd: Scalars, tau: Scalars, friction: str
+) -> alg.Linearization:
+    return alg.linearization(robot.tree, robot.friction(friction), q, qd, tau)
+
+
+def _step_linearization(
+    robot: Robot,
+    q: Scalars,
+    qd: Scalars,
+    tau: Scalars,
+    time_step: Scalars,
+    integrator: str,
+    friction: str,
+) -> alg.Linearization:
+    lost = robot.friction(friction)
+    return alg.step_linearization(robot.tree, lost, integrator, q, qd, tau, time_step[0])
+
+
 Q, QD, MOTION = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')
 ALGORITHMS = {
     'inverse_dynamics': Algorithm(_of_tree(alg.rnea), MOTION, loops=True),
     'mass_matrix': Algorithm(_of_tree(alg.crba), Q, loops=True),
     'coriolis_matrix': Algorithm(_of_tree(alg.coriolis_matrix), QD, loops=True),
     'gravity_torque': Algorithm(_of_tree(alg.gravity_torque), Q, loops=True),
+    'gravity_torque_derivative': Algorithm(_of_tree(alg.gravity_torque_derivative), Q, loops=True),
     'coriolis_torque': Algorithm(_coriolis_torque, QD, loops=True),
     'bias_torque': Algorithm(_of_tree(alg.bias_torque), QD, loops=True),
     'friction_torque': Algorithm(_friction_torque, ('qd',)),
     'terms': Algorithm(_of_tree(alg.terms), QD, alg.Terms, loops=True),
     'inverse_dynamics_derivatives': Algorithm(
         _of_tree(alg.inverse_dynamics_derivatives), MOTION, alg.Derivatives, loops=True
+    ),
+    'forward_dynamics_derivatives': Algorithm(
+        _forward_dynamics_derivatives,
+        ('q', 'qd', 'tau'),
+        alg.AccelerationDerivatives,
+        needs_inertia=True,
+        couples=True,
     ),
     'momentum': Algorithm(_of_tree(alg.momentum), QD, alg.Momentum, loops=True),
     'kinetic_energy': Algorithm(_of_tree(alg.kinetic_energy), QD),
@@ -149,6 +185,20 @@ ALGORITHMS = {
         State,
         loops=True,
         needs_inertia=True,
+    ),
+    'linearization': Algorithm(
+        _linearization,
+        ('q', 'qd', 'tau'),
+        alg.Linearization,
+        needs_inertia=True,
+        couples=True,
+    ),
+    'step_linearization': Algorithm(
+        _step_linearization,
+        ('q', 'qd', 'tau', 'time_step'),
+        alg.Linearization,
+        needs_inertia=True,
+        couples=True,
     ),
     'forward_kinematics': Algorithm(_of_tree(alg.forward_kinematics), Q, at_frame=True),
     'jacobian': Algorithm(_of_tree(alg.jacobian), Q, at_frame=True),
@@ -206,6 +256,10 @@ class Variation:
     def bodies(self) -> list[int]:
         """The bodies that carry payloads."""
         return [self.tree.frame(frame).body for frame in self.carriers]
+
+    def carrier(self, frame: str) -> str:
+        """Return the input that holds the moments of the body of a frame, which is a carrier."""
+        return f'carrier{self.bodies.index(self.tree.frame(frame).body)}'
 
     def key(self) -> str:
         """Return the part of the cache key that names the additional inputs."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.algorithms.crba import crba
+from robot_dynamics.algorithms.forward_dynamics import fill_in
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors
@@ -31,6 +32,10 @@ MARGIN = 1.5  # of rates and frequencies in postures that were not tried
 # Joints of the largest robot whose dry friction compiled steps solve: it couples all joints in one
 # equation, and to compile that takes a time cubic in their number, here some ten seconds.
 MOST_COUPLED = 40
+
+# The most pairs of joints that compiled derivatives of forward dynamics couple, for this reason:
+# those of a chain of so many joints.
+MOST_PAIRS = MOST_COUPLED * (MOST_COUPLED - 1) // 2
 
 # Values of `friction` in forward dynamics and simulation.
 FRICTION = ('none', 'model')
@@ -120,6 +125,11 @@ def check_coupled(joints: int) -> None:
             f"most {MOST_COUPLED}: use simulation.Simulator, friction='none' or "
             'without_dry_friction()'
         )
+
+
+def too_coupled(tree: CanonicalTree) -> bool:
+    """Return whether a robot has too many coupled joints for derivatives of forward dynamics."""
+    return sum(map(len, fill_in(tree))) > MOST_PAIRS
 
 
 def fastest_friction(model: RobotModel, tree: CanonicalTree, viscous: Array) -> tuple[str, float]:

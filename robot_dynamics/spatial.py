@@ -51,6 +51,18 @@ def rotation_rpy(roll: Any, pitch: Any, yaw: Any) -> Array:
     return rotation_z(yaw) @ rotation_y(pitch) @ rotation_x(roll)
 
 
+def rpy(R: Array) -> Array:
+    """Return roll, pitch, yaw (3,) [rad] of a rotation matrix: the inverse of `rotation_rpy`.
+
+    Exact to rounding also at a pitch of a right angle, where roll and yaw are about one axis.
+    """
+    yaw = np.arctan2(R[1, 0], R[0, 0])
+    # Ry(pitch) Rx(roll) = Rz(yaw)^T R
+    B = rotation_z(yaw).T @ R
+    # + 0: no negative zeros
+    return np.array([np.arctan2(-B[1, 2], B[1, 1]), np.arctan2(-B[2, 0], B[0, 0]), yaw]) + 0.0
+
+
 def axis_rotation(axis: Array, angle: Any) -> Array:
     """Return the rotation by `angle` [rad] about the unit vector `axis`. Rodrigues' formula."""
     # R = 1 + sin(t) [a] + (1 - cos(t)) [a]^2

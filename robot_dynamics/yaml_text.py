@@ -158,6 +158,11 @@ def yaml_text(content: Any) -> str:
     )
 
 
+def parameters_text(parameters: Mapping[str, Any], node: str = '/**') -> str:
+    """Return the parameters of a node, by default of every node, as a parameter file of ROS."""
+    return yaml_text({node: {'ros__parameters': dict(parameters)}})
+
+
 def quoted(text: str) -> str:
     """Return a text as in YAML, quoted where it is no word: in a comment it is one line."""
     if PLAIN.fullmatch(text):

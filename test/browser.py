@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from robot_dynamics.view.scene import TERMS
+
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 FLAGS = (
     '--headless=new',
@@ -30,7 +32,7 @@ FLAGS = (
     '--use-gl=angle',
     '--use-angle=swiftshader',
     '--enable-unsafe-swiftshader',
-    '--window-size=1000,620',
+    '--window-size=1280,800',
 )
 DEADLINE = 150.0  # s, for what takes a second unless the machine is busy
 CHECKOUT = str(Path(__file__).resolve().parents[1])
@@ -101,13 +103,15 @@ class Browser:
             time.sleep(0.1)
 
     def torques(self):
-        """Return the numbers of the page, {(joint, term): N m or N}."""
-        script = """return [...document.querySelectorAll('[data-term]')].map(n =>
-            [n.closest('[data-joint]').dataset.joint, n.dataset.term, n.textContent])"""
-        return {
-            (joint, term): float(text.replace('−', '-'))
-            for joint, term, text in self.driver.execute_script(script)
-        }
+        """Return the numbers of the page, {(joint, term): N m or N}; folded terms are 0."""
+        joints = """return [...document.querySelectorAll('[data-joint]')].map(n => [
+            n.dataset.joint, [...n.querySelectorAll('[data-term]')].map(
+                t => [t.dataset.term, t.textContent])])"""
+        found = {}
+        for joint, numbers in self.driver.execute_script(joints):
+            found |= {(joint, term): 0.0 for term in (*TERMS, 'motor')}
+            found |= {(joint, term): float(text.replace('−', '-')) for term, text in numbers}
+        return found
 
     def error(self):
         """Return the text of the error in the page, '' without one."""

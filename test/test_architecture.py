@@ -38,6 +38,8 @@ NEED_ROS = (
     'robot_dynamics.cli.demo_client',
     'robot_dynamics.cli.demo_figure',
 )
+# Libraries that are extras, for these files alone.
+NEED_ARRAYS = ('robot_dynamics.interop.jax', 'robot_dynamics.interop.torch')
 
 # One import for each contract, or each kind of mistake, that must be noticed.
 VIOLATIONS = [  # contract, file, line added to it
@@ -91,6 +93,7 @@ VIOLATIONS = [  # contract, file, line added to it
     ('compiler-knows-no-robots', 'codegen/calls/__init__.py', 'import robot_dynamics.algorithms'),
     ('compiler-knows-no-robots', 'codegen/loops/__init__.py', 'import robot_dynamics.friction'),
     ('llvm-in-one-file', 'codegen/backends/llvm_straight_line.py', 'import llvmlite'),
+    ('arrays-in-interop', 'dynamics.py', 'import jax'),
     ('viser-in-one-file', 'view/page.py', 'import viser'),
     ('ros-in-nodes', 'control/__init__.py', 'import rclpy'),
     ('ros-in-nodes', 'simulation/__init__.py', 'from sensor_msgs.msg import JointState'),
@@ -153,7 +156,8 @@ def python_without(packages, code):
 
 
 def test_packages_without_ros_import_without_ros():
-    modules = [module for module in package_modules() if not module.startswith(NEED_ROS)]
+    needy = *NEED_ROS, *NEED_ARRAYS
+    modules = [module for module in package_modules() if not module.startswith(needy)]
     assert 'robot_dynamics.dynamics' in modules
     result = python_without(ROS, '\n'.join(f'import {module}' for module in modules))
     assert result.returncode == 0, result.stderr

@@ -22,6 +22,7 @@ METHODS = {
     'mass_matrix': (1, (N, N)),
     'coriolis_matrix': (2, (N, N)),
     'gravity_torque': (1, (N,)),
+    'gravity_torque_derivative': (1, (N, N)),
     'coriolis_torque': (2, (N,)),
     'bias_torque': (2, (N,)),
     'friction_torque': (1, (N,)),

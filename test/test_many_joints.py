@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pin_model import PinRobot
+from tiers import slow
 
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.calls import recipe
@@ -20,6 +21,7 @@ METHODS = {
     'mass_matrix': 1,
     'coriolis_matrix': 2,
     'gravity_torque': 1,
+    'gravity_torque_derivative': 1,
     'terms': 2,
     'inverse_dynamics_derivatives': 3,
     'forward_dynamics': 3,
@@ -59,7 +61,10 @@ def cache(tmp_path_factory):
         yield
 
 
-@pytest.fixture(scope='module', params=MODELS)
+# Loops and vectors of branches; trees in loops: test_many_joints_may_follow_others.
+@pytest.fixture(
+    scope='module', params=['chain50', 'legs', *slow(['chain100', 'tree40', 'tree60'])]
+)
 def arm(request):
     return Dynamics(MODELS[request.param]())
 
@@ -86,6 +91,8 @@ def assert_same_as_pinocchio(arm, model):
     for gravity in (g, arm.gravity_torque(q)):
         assert_agrees(gravity, pin.gravity_torque(q))
     assert_agrees(arm.inverse_dynamics(q, qd, x), pin.inverse_dynamics(q, qd, x))
+    at_rest = np.zeros(model.n)
+    assert_agrees(arm.gravity_torque_derivative(q), pin.derivatives(q, at_rest, at_rest)[0])
     dq, dqd = pin.derivatives(q, qd, x)
     ours = arm.inverse_dynamics_derivatives(q, qd, x)
     for result, reference in zip(ours, (dq, dqd, pin.mass_matrix(q)), strict=True):
@@ -141,7 +148,20 @@ def test_without_a_compiler_results_agree(arm):
             assert_agrees(result, reference, tolerance)
 
 
-@pytest.mark.parametrize('integrator', ['semi_implicit_euler', 'rk4'])
+@pytest.mark.parametrize(
+    ('arm', 'integrator'),
+    [
+        ('chain50', 'rk4'),
+        ('legs', 'semi_implicit_euler'),
+        *(
+            pytest.param(name, integrator, marks=pytest.mark.slow)
+            for name in MODELS
+            for integrator in ('semi_implicit_euler', 'rk4')
+            if (name, integrator) not in (('chain50', 'rk4'), ('legs', 'semi_implicit_euler'))
+        ),
+    ],
+    indirect=['arm'],
+)
 def test_a_simulation_takes_steps_of_the_same_accelerations(arm, integrator):
     q, qd, tau = state(arm)
     if arm.model.n > MOST_COUPLED and arm.model.coulomb.any():

@@ -81,7 +81,26 @@ OWNERS = [
         concept='geometry of a robot description',
         pattern=r"""findall\('(visual|collision)'|'geometry(/\*)?'|'filename'""",
         found="for element in link.findall('visual'):",
-        files=('urdf/geometry/shapes.py', 'urdf/geometry/link_solids.py'),
+        files=(
+            'urdf/geometry/shapes.py',
+            'urdf/geometry/link_solids.py',
+            'urdf/writing.py',  # primitives
+        ),
+    ),
+    Row(
+        concept='elements of a URDF',
+        pattern=r'\bSubElement\(',
+        found="visual = SubElement(link, 'visual')",
+        files=(
+            'urdf/writing.py',
+            'validation/engines/',  # texts for reference engines, which share nothing with ours
+        ),
+    ),
+    Row(
+        concept='form of a parameter file',
+        pattern=r"'ros__parameters': ",
+        found="nodes = {'/**': {'ros__parameters': parameters}}",
+        files=('yaml_text.py',),
     ),
     Row(
         concept='meshes of a robot description',

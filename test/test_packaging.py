@@ -29,8 +29,8 @@ NODES = {
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
 # clarabel, cvxpy, distributed, llvmlite, rosbags, threadpoolctl, trimesh, viser and websockets
-# have no rosdep key; ROS packages come from a ROS 2 distribution or its wheels, two of them with
-# that of rclpy; control_msgs and tf2_msgs have none.
+# have no rosdep key, jax and torch are left to pip; ROS packages come from a ROS 2 distribution or
+# its wheels, two of them with that of rclpy; control_msgs and tf2_msgs have none.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),
@@ -40,6 +40,7 @@ DEPENDENCIES = {
     'diagnostic_msgs': ('diagnostic_msgs', 'ros-jazzy-diagnostic-msgs'),
     'distributed': (None, 'distributed'),
     'geometry_msgs': ('geometry_msgs', 'ros-jazzy-geometry-msgs'),
+    'jax': (None, 'jax'),
     'lifecycle_msgs': ('lifecycle_msgs', 'ros-jazzy-lifecycle-msgs'),
     'llvmlite': (None, 'llvmlite'),
     'matplotlib': ('python3-matplotlib', 'matplotlib'),
@@ -58,6 +59,7 @@ DEPENDENCIES = {
     'std_srvs': ('std_srvs', 'ros-jazzy-std-srvs'),
     'sympy': ('python3-sympy', 'sympy'),
     'tf2_msgs': ('tf2_msgs', None),
+    'torch': (None, 'torch'),
     'trajectory_msgs': ('trajectory_msgs', 'ros-jazzy-trajectory-msgs'),
     'threadpoolctl': (None, 'threadpoolctl'),
     'trimesh': (None, 'trimesh'),

@@ -43,11 +43,12 @@ def results_of(arm, leading=()):
         if name == 'simulate':
             results[name] = arm.simulate(q, qd, x, steps=2)
             continue
-        if programs.ALGORITHMS[name].at_frame:
+        if programs.ALGORITHMS[PROGRAMS[name]].at_frame:
             continue
         method = getattr(arm, name)
         parameters = inspect.signature(method).parameters
-        inputs = [key for key in parameters if key not in ('out', 'friction')]
+        choices = ('out', 'friction', 'time_step', 'integrator')
+        inputs = [key for key in parameters if key not in choices]
         results[name] = method(*(qd if key == 'qd' else q if key == 'q' else x for key in inputs))
     results['forward_kinematics'] = arm.forward_kinematics(q, tip)
     results['jacobian_dot'] = arm.jacobian_dot(q, qd, tip)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import mutate
 import pytest
+from tiers import slow
 
 RUN = Path(__file__).resolve().parents[1] / 'run'
 SHARED_MEMORY = Path('/dev/shm')
@@ -111,7 +112,7 @@ def test_shared_memory_from_before_and_in_use_stays(files):
     assert not scratch.exists()
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('number', [signal.SIGINT, *slow([signal.SIGTERM])])
 def test_interrupted_tests_are_ended_with_all_they_started(files, number):
     free, used, _ = files
     # The tests would continue for 300 s if no signal ended the script.

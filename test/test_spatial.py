@@ -70,6 +70,15 @@ def test_roll_pitch_yaw_are_about_fixed_axes():
         np.testing.assert_allclose(spatial.rotation_rpy(*angles), expected, atol=16 * EPS)
 
 
+@pytest.mark.parametrize('pitch', [0.3, np.pi / 2, -np.pi / 2, np.pi / 2 - 1e-9, np.pi, 2.0])
+def test_roll_pitch_yaw_give_the_rotation_back(pitch):
+    """Also where roll and yaw are about one axis, and only their sum or difference is known."""
+    for seed in SEEDS:
+        roll, yaw = np.random.default_rng(seed).uniform(-4, 4, 2)
+        R = spatial.rotation_rpy(roll, pitch, yaw)
+        np.testing.assert_allclose(spatial.rotation_rpy(*spatial.rpy(R)), R, atol=16 * EPS)
+
+
 def test_complex_angles_give_derivatives():
     step = 1e-30
     axis, angle = np.array([0.6, 0.0, 0.8]), 0.7

@@ -32,13 +32,18 @@ class TouchedArm:
         self.true = rd.Dynamics(self.profile.actual(self.model.model, seed))
         self.friction = FrictionSettings(law='coulomb_memory').of(self.model.model)
 
+    def measured(self, motion, seeds=(0,), true=None, **given):
+        """Return recordings of a motion, one for each seed, in the unit of the drives."""
+        true = self.true if true is None else true
+        return record_tracking(
+            true, motion, self.profile, seeds=seeds, controller=self.model, **given
+        )
+
     def recorded(self, motion, seeds=(0,), **given):
         """Return recordings of a motion, one for each seed, in N m on the joints."""
         gain = np.asarray(self.profile.drives.gain)
         offset = np.asarray(self.profile.sensors.effort_offset)
-        recordings = record_tracking(
-            self.true, motion, self.profile, seeds=seeds, controller=self.model, **given
-        )
+        recordings = self.measured(motion, seeds, **given)
         return [one._replace(effort=gain * (one.effort - offset)) for one in recordings]
 
     def observer(self, **settings):

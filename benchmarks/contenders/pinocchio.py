@@ -4,7 +4,7 @@
 `M, C, g` calls three functions in sequence, because computeAllTerms has no C.
 
 Source: Pinocchio documentation: rnea, crba, computeCoriolisMatrix, computeGeneralizedGravity, aba,
-computeRNEADerivatives.
+computeRNEADerivatives, computeABADerivatives.
 """
 
 from __future__ import annotations
@@ -56,13 +56,16 @@ class Pinocchio(Local):
             'inverse_dynamics_derivatives': lambda: pin.computeRNEADerivatives(
                 model, data, q, qd, qdd
             ),
+            'forward_dynamics_derivatives': lambda: pin.computeABADerivatives(
+                model, data, q, qd, tau
+            ),
         }
 
     def results(self, function: str, returned: Any) -> list[Array]:
         names = FUNCTIONS[function].results
         arrays = returned if len(names) > 1 else [returned]
         return [
-            symmetric(a) if name == 'M' else np.array(a)
+            symmetric(a) if name in ('M', 'M_inverse') else np.array(a)
             for name, a in zip(names, arrays, strict=True)
         ]
 

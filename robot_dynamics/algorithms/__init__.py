@@ -11,11 +11,12 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | file                    | result                                          | operations grow as |
 |-------------------------|-------------------------------------------------|--------------------|
 | `rnea.py`               | tau (inverse dynamics); C qd + g                | n                  |
-| `gravity.py`            | g                                               | n                  |
+| `gravity.py`            | g; dg/dq                                        | n; n depth         |
 | `crba.py`               | M                                               | n depth            |
 | `coriolis.py`           | C (Christoffel), with M; M, C and g             | n depth            |
 | `derivatives.py`        | dtau/dq, dtau/dqd, M                            | n depth            |
 | `forward_dynamics.py`   | qdd, by M and its L^T D L factors               | n depth^2          |
+| `forward_dynamics_derivatives.py` | dqdd/dq, dqdd/dqd, M^-1               | n^2 depth          |
 | `aba.py`                | qdd, by articulated bodies                      | n                  |
 | `regressor.py`          | Y with Y pi = tau                               | n depth            |
 | `energy.py`             | kinetic and potential energy                    | n                  |
@@ -23,12 +24,15 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
 | `operational_space.py`  | Lambda, eta, mu, p of a frame                   | n depth^2          |
 | `cartesian_impedance.py` | torque of a spring and a damper at a frame     | n depth^2          |
+| `joint_impedance.py`    | torque of springs and dampers at the joints     | 6 sweeps of n^3    |
 | `symmetric_eigen.py`    | eigenvalues and vectors of a small matrix       | 6 sweeps of k^3    |
 | `rotation_vector.py`    | log R, and the moment of a rotational spring    | 1                  |
+| `pose_motion.py`        | a step of a target pose, within limits          | 1                  |
 | `momentum_observer.py`  | external torque, from momentum and efforts      | n                  |
 | `tool_wrench.py`        | wrench and covariance, from external torques    | depth              |
 | `integrators.py`        | a time step of any state                        | 1                  |
 | `simulation_step.py`    | a time step of the robot, with friction         | as qdd             |
+| `linearization.py`      | A, B of the motion, or of a time step           | n^3                |
 | `friction_step.py`      | velocities after a step with dry friction       | n depth^2          |
 | `closed_chain_terms.py` | M, C qd + g; phi, J, dJ/dt qd of loop closures  | n depth            |
 | `closed_chain_step.py`  | a time step with loop closures                  | n depth, equations |
@@ -52,12 +56,21 @@ from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.derivatives import Derivatives, inverse_dynamics_derivatives
 from robot_dynamics.algorithms.energy import kinetic_energy, potential_energy
 from robot_dynamics.algorithms.forward_dynamics import forward_dynamics
-from robot_dynamics.algorithms.gravity import gravity_torque
+from robot_dynamics.algorithms.forward_dynamics_derivatives import (
+    AccelerationDerivatives,
+    forward_dynamics_derivatives,
+)
+from robot_dynamics.algorithms.gravity import gravity_torque, gravity_torque_derivative
 from robot_dynamics.algorithms.jacobian import (
     forward_kinematics,
     jacobian,
     jacobian_dot,
     wrench_torque,
+)
+from robot_dynamics.algorithms.linearization import (
+    Linearization,
+    linearization,
+    step_linearization,
 )
 from robot_dynamics.algorithms.momentum import Momentum, momentum
 from robot_dynamics.algorithms.operational_space import OperationalSpace, operational_space
@@ -66,7 +79,9 @@ from robot_dynamics.algorithms.regressor import regressor
 from robot_dynamics.algorithms.rnea import bias_torque, rnea
 
 __all__ = [
+    'AccelerationDerivatives',
     'Derivatives',
+    'Linearization',
     'Momentum',
     'OperationalSpace',
     'Terms',
@@ -75,18 +90,22 @@ __all__ = [
     'coriolis_matrix',
     'crba',
     'forward_dynamics',
+    'forward_dynamics_derivatives',
     'forward_kinematics',
     'gravity_torque',
+    'gravity_torque_derivative',
     'inverse_dynamics_derivatives',
     'jacobian',
     'jacobian_dot',
     'kinetic_energy',
+    'linearization',
     'mass_and_coriolis_matrix',
     'momentum',
     'operational_space',
     'potential_energy',
     'regressor',
     'rnea',
+    'step_linearization',
     'terms',
     'with_payload',
     'wrench_torque',

@@ -4,7 +4,7 @@
 In the axes of the target, angular part first, with the error e = (log(R^T R_d), R_d^T (x_d - x)),
 the twists V of the frame and V_d of the target, and the diagonal K:
 
-    tau = J^T (A^T K e + D (V_d - V) + F) + g + N t0
+    tau = J^T (A^T K e + D (V_d - V) + F) + g + N t0 + friction(qd_d)
     D = 2 zeta K^1/2 U diag(1 / sqrt(w^2 + w_min^2)) U^T K^1/2
     K^1/2 J M^-1 J^T K^1/2 = U diag(w^2) U^T
 
@@ -18,6 +18,13 @@ t0 = K_n (q_n - q) - d_n M qd acts in the null space, whose projector is damped 
 
 d_n M takes kinetic energy from the null space alone: qd^T N M qd >= 0. K_n (q_n - q), projected,
 is no potential: the law is passive with K_n = 0 alone.
+
+Friction is that of the desired velocity of the joints, with its direction z of sliding as state:
+
+    qd_d = qd_p + M^-1 J^T K^1/2 U diag(1 / (w^2 + w_n^2)) U^T K^1/2 (V_d - J qd_p)
+
+moves the frame as the target, and the null space as the posture, whose velocity is qd_p. Friction
+of the measured velocity would be negative damping: near standstill it grows with the velocity.
 
 C qd is not compensated: for a target at rest the energy 1/2 qd^T M qd + 1/2 e^T K e then has the
 rate -V^T D V - d_n qd^T N M qd + qd^T tau_ext. With C qd in the torque 1/2 qd^T (dM/dt) qd would
@@ -37,16 +44,24 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from robot_dynamics.algorithms.crba import crba
-from robot_dynamics.algorithms.forward_dynamics import factorize, fill_in, solve_transposed
+from robot_dynamics.algorithms.forward_dynamics import (
+    factorize,
+    fill_in,
+    solve,
+    solve_transposed,
+)
 from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.algorithms.jacobian import forward_kinematics, jacobian
 from robot_dynamics.algorithms.rotation_vector import spring_moment
 from robot_dynamics.algorithms.symmetric_eigen import symmetric_eigen
 from robot_dynamics.algorithms.vectors import Matrix, Vector, inner, mat_mul, mat_vec, transposed
+from robot_dynamics.friction.coulomb import sliding_direction
+from robot_dynamics.friction.laws import TERMS, law_torque, moved_direction
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.scalars import Scalar
 
 DAMPED_FREQUENCY = 1.0  # w_min, rad/s: 31 N s/m at most at a stretched elbow with 600 N/m
+SWEEPS = 5  # errors of 1e-8 of the largest damping, at a stretched elbow
 NULL_FREQUENCY = 0.5  # w_n, rad/s: of t0, 0.1 % reaches a direction of 15 rad/s
 
 
@@ -60,12 +75,24 @@ class Springs(NamedTuple):
     posture_damping: Scalar  # d_n, 1/s
 
 
+class Sliding(NamedTuple):
+    """Friction of the joints, and what it keeps from the state before: (n) each, and scalars."""
+
+    coefficients: Sequence[Vector]  # of each of `friction.laws.TERMS`, 0 of terms not in the law
+    presliding: Vector  # delta, rad or m
+    memory: Scalar  # 1 of a law with memory, else 0
+    z: Vector  # direction of sliding at the state before
+    time_step: Scalar  # s, since then
+
+
 class ImpedanceTorque(NamedTuple):
     """Torque of a Cartesian impedance: lists of scalars, or arrays with leading axes."""
 
     impedance: Any  # (n) N m or N, without gravity
     gravity: Any  # (n) g(q)
+    friction: Any  # (n) of qd_d
     error: Any  # (6) e in the axes of the target, rad and m
+    z: Any  # (n) direction of sliding, with memory
 
 
 def cartesian_impedance(
@@ -75,10 +102,12 @@ def cartesian_impedance(
     target: Matrix,
     velocity: Vector,
     wrench: Vector,
+    posture_velocity: Vector,
+    sliding: Sliding,
     q: Vector,
     qd: Vector,
 ) -> ImpedanceTorque:
-    """Return the torque of the springs and dampers at a frame, and gravity.
+    """Return the torque of the springs and dampers at a frame, gravity, and friction.
 
     Args:
         tree: the robot.
@@ -87,6 +116,8 @@ def cartesian_impedance(
         target: (4, 4) pose T_wd, in the base frame.
         velocity: (6) V_d of the target, world-aligned at its origin, angular part first.
         wrench: (6) F on the environment, world-aligned at the frame's origin.
+        posture_velocity: (n) qd_p.
+        sliding: friction of the joints.
         q: (n) positions, rad or m.
         qd: (n) velocities.
 
@@ -113,7 +144,7 @@ def cartesian_impedance(
     # With M = L^T D L:  K^1/2 J M^-1 J^T K^1/2 = Y^T D^-1 Y,  Y = L^-T W^T
     Y = [solve_transposed(factors, row) for row in W]
     weighed = [[d * y for d, y in zip(factors.D_inverse, row, strict=True)] for row in Y]
-    squares, U = symmetric_eigen([[inner(a, b) for b in Y] for a in weighed])
+    squares, U = symmetric_eigen([[inner(a, b) for b in Y] for a in weighed], SWEEPS)
 
     # t0 = K_n (q_n - q) - d_n M qd
     spring = [
@@ -123,23 +154,48 @@ def cartesian_impedance(
     free = [t - springs.posture_damping * inner(row, qd) for t, row in zip(spring, M, strict=True)]
     # K^1/2 (V_d - V)  and  K^1/2 J M^-1 t0
     eased = solve_transposed(factors, spring)
-    rates, pushes = [], []
+    rates, pushes, wanted = [], [], []
     for root, row, w, y, v in zip(roots, J, W, weighed, in_target(velocity), strict=True):
         rates.append(root * (v - inner(row, qd)))
+        wanted.append(root * (v - inner(row, posture_velocity)))
         pushes.append(inner(y, eased) - springs.posture_damping * inner(w, qd))
     # U (diag(2 zeta / sqrt(w^2 + w_min^2)) U^T rates - diag(1 / (w^2 + w_n^2)) U^T pushes)
-    modes = []
+    modes, desired = [], []
     for square, u in zip(squares, zip(*U, strict=True), strict=True):
         damping = 2.0 * springs.damping_ratio / (square + DAMPED_FREQUENCY**2) ** 0.5
         modes.append(damping * inner(u, rates) - inner(u, pushes) / (square + NULL_FREQUENCY**2))
+        desired.append(inner(u, wanted) / (square + NULL_FREQUENCY**2))
     total = [
         elastic + given + root * inner(row, modes)
         for elastic, given, root, row in zip(
             [*moment, *force], in_target(wrench), roots, U, strict=True
         )
     ]
-    return ImpedanceTorque(
-        [inner(column, total) + t for column, t in zip(zip(*J, strict=True), free, strict=True)],
-        gravity_torque(tree, q),
-        [*angle, *offset],
-    )
+    impedance = [
+        inner(column, total) + t for column, t in zip(zip(*J, strict=True), free, strict=True)
+    ]
+    gravity = gravity_torque(tree, q)
+    # M^-1 J^T K^1/2 U desired
+    spread = [inner(row, desired) for row in U]
+    along = solve(factors, [inner(column, spread) for column in zip(*W, strict=True)])
+    moving = [own + more for own, more in zip(posture_velocity, along, strict=True)]
+    drives = [a + b for a, b in zip(impedance, gravity, strict=True)]
+    friction, z = _fed_forward(sliding, moving, drives)
+    return ImpedanceTorque(impedance, gravity, friction, [*angle, *offset], z)
+
+
+def _fed_forward(
+    sliding: Sliding, moving: Vector, drives: Vector
+) -> tuple[list[Scalar], list[Scalar]]:
+    """Return friction and z (n) at desired velocities, under the torques of the drives."""
+    torque, directions = [], []
+    columns = zip(*sliding.coefficients, strict=True)
+    for own, delta, before, v, tau in zip(
+        columns, sliding.presliding, sliding.z, moving, drives, strict=True
+    ):
+        kept = moved_direction(before, v * sliding.time_step, delta)
+        plain = sliding_direction(v)
+        z = plain + sliding.memory * (kept - plain)
+        torque.append(law_torque(dict(zip(TERMS, own, strict=True)), v, tau, z))
+        directions.append(kept)
+    return torque, directions

@@ -75,6 +75,12 @@ INTEGRATORS: dict[str, Integrator] = {
 }
 
 
+def check_integrator(name: str) -> None:
+    """Raise ValueError unless there is an integrator of this name."""
+    if name not in INTEGRATORS:
+        raise ValueError(f'integrator is {name!r}; it must be one of {", ".join(INTEGRATORS)}')
+
+
 def column(values: Sequence[Scalar]) -> Vector:
     """Return scalars of any kind as an array that integrators can add and scale."""
     result = np.empty(len(values), dtype=object)

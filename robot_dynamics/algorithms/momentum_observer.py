@@ -16,9 +16,10 @@ momentum. So the part of d along the momentum,
 
     w = p (qd . d) / (qd . p + E),
 
-may have slower poles: the external torque is d - w behind poles at b, and w behind poles at b_w.
-With b_w = b that is d behind poles at b. E is an energy far below that of a motion; w vanishes at
-rest.
+may have slower poles: a prompt torque is d - w behind poles at b, and w behind poles at b_w. E is
+an energy far below that of a motion; w vanishes at rest. As p turns, a constant d moves between
+the two parts, which differ in delay: the prompt torque finds contact, and is wrong by about
+dw/dt (2/b_w - 2/b). The external torque is d behind poles at b_w. With b_w = b both are the same.
 
 Friction with memory follows the measured positions through a play operator, whose half-width is
 beyond the steps of an encoder: its flicker at rest would erase the memory.
@@ -37,7 +38,7 @@ from typing import Any, NamedTuple
 from robot_dynamics.algorithms.momentum import momentum
 from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.friction.coulomb import sliding_direction
-from robot_dynamics.friction.laws import moved_direction, played, sliding_level
+from robot_dynamics.friction.laws import law_torque, moved_direction, played
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.scalars import Scalar, decay, maximum
 
@@ -56,10 +57,12 @@ class ObserverState(NamedTuple):
     across2: Any  # and behind its second
     along: Any  # w behind its first pole
     along2: Any  # and behind its second
+    first: Any  # d behind its first pole
+    external_torque: Any  # and behind its second
 
 
 class ObserverUpdate(NamedTuple):
-    """The fields of `ObserverState`, and the external torque (n) [N m or N]."""
+    """The fields of `ObserverState`, and the prompt torque (n) [N m or N]."""
 
     p: Any
     u: Any
@@ -70,7 +73,9 @@ class ObserverUpdate(NamedTuple):
     across2: Any
     along: Any
     along2: Any
+    first: Any
     external_torque: Any
+    prompt_torque: Any
 
 
 class ObservedFriction(NamedTuple):
@@ -100,7 +105,7 @@ def observe(
     b: Scalar,
     b_w: Scalar,
 ) -> ObserverUpdate:
-    """Return the state after one more sample, and the external torque.
+    """Return the state after one more sample, and the prompt torque.
 
     Args:
         tree: the robot.
@@ -111,7 +116,7 @@ def observe(
         effort: (n) mean efforts of the drives since the last sample, N m or N.
         h: time since the last sample, s, positive.
         b: rate of the poles, 1/s.
-        b_w: rate of the poles along the momentum, 1/s.
+        b_w: rate of those along the momentum, and of the external torque, 1/s.
     """
     y = [
         played(at, position, width)
@@ -142,19 +147,22 @@ def observe(
     others = [x - y for x, y in zip(d, w, strict=True)]
     across, across2 = _low_passed(others, before.across, before.across2, b * h)
     along, along2 = _low_passed(w, before.along, before.along2, b_w * h)
-    total = [a + c for a, c in zip(across2, along2, strict=True)]
-    return ObserverUpdate(p, u, y, z, unknown, across, across2, along, along2, total)
+    prompt = [a + c for a, c in zip(across2, along2, strict=True)]
+    first, second = _low_passed(d, before.first, before.external_torque, b_w * h)
+    return ObserverUpdate(
+        p, u, y, z, unknown, across, across2, along, along2, first, second, prompt
+    )
 
 
 def _friction_torque(
     friction: ObservedFriction, qd: Vector, effort: Vector, z: Vector
 ) -> list[Scalar]:
-    """Return F_v qd + (c + k |tau| + s exp(-(v / v_s)^2)) z, (n), with the effort as tau."""
+    """Return the friction (n) that the law gives with the effort as transmitted torque."""
     torque = []
     for j, (v, tau) in enumerate(zip(qd, effort, strict=True)):
         own = {term: values[j] for term, values in friction.coefficients.items()}
         direction = z[j] if friction.memory else sliding_direction(v)
-        torque.append(own['viscous'] * v + sliding_level(own, v, tau) * direction)
+        torque.append(law_torque(own, v, tau, direction))
     return torque
 
 

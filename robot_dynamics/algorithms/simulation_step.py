@@ -69,15 +69,20 @@ def simulation_step(
         # tau - p / h
         tau = [t - x / h for t, x in zip(tau, slowed.p, strict=True)]
     elif method is semi_implicit_euler:
-        # (M + h F_v) qdd = tau - C qd - g - F_v qd:  h F_v acts like additional rotor inertia
-        rotors = [B + h * F for B, F in zip(tree.reflected_inertia, friction.viscous, strict=True)]
-        tree = replace(tree, reflected_inertia=tuple(rotors))
+        tree = braked_at_end(tree, friction.viscous, h)
     viscous = Friction(friction.viscous, [0.0] * len(friction.viscous))
 
     def a(q: Vector, qd: Vector) -> Any:
         return column(driven_acceleration(tree, viscous, q, qd, tau))
 
     return State(*map(list, method(a, column(q), column(qd), h)))
+
+
+def braked_at_end(tree: CanonicalTree, viscous: Sequence[Scalar], h: Scalar) -> CanonicalTree:
+    """Return the tree whose accelerations balance viscous friction (n) at the end of a step."""
+    # (M + h F_v) qdd = tau - C qd - g - F_v qd:  h F_v acts like additional rotor inertia
+    rotors = [B + h * F for B, F in zip(tree.reflected_inertia, viscous, strict=True)]
+    return replace(tree, reflected_inertia=tuple(rotors))
 
 
 def driven_acceleration(

@@ -14,6 +14,7 @@
     identify    identify inertias and friction from a recording
     monte-carlo tracking errors of arms with random payloads
     precompile  compile the programs in advance, so that first calls are fast
+    export      functions of a robot as a C header, for controllers in C and C++
     view        the robot and its torques in the browser
     demo        a simulated arm follows a trajectory, with four ROS 2 nodes
     send        send a motion to feedforward_node and follow it

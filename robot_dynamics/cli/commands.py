@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import NoReturn, TypeGuard
 
@@ -16,9 +17,11 @@ from robot_dynamics.cli.demo import add_demo_options, demo
 from robot_dynamics.cli.derive import add_derive_options, derive_robot
 from robot_dynamics.cli.evaluate import add_evaluate_options, evaluate_recording
 from robot_dynamics.cli.excite import add_excite_options, excite_robot
+from robot_dynamics.cli.export import add_export_options, export
 from robot_dynamics.cli.gains import add_gains_options, gains
 from robot_dynamics.cli.identify import add_identify_options, identify_robot
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
+from robot_dynamics.cli.options import urdf_of_table
 from robot_dynamics.cli.payload import add_payload_options, payload
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
 from robot_dynamics.cli.record import add_record_options, record_topics
@@ -49,7 +52,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser().parse_args(given)
         verb: Callable[[argparse.Namespace], int] = options.verb
-        return verb(options)
+        with urdf_of_table(options):
+            return verb(options)
     except (RobotDynamicsError, OSError) as error:
         reason = f'{error.filename}: {error.strerror}' if _names_file(error) else str(error)
         reason = _option(given, options, reason) + reason
@@ -79,8 +83,9 @@ def _option(given: Sequence[str], options: argparse.Namespace, reason: str) -> s
     return ''
 
 
+@cache
 def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Return the parser of the command line, which a program that runs many verbs makes once."""
     parser = OneLineParser(
         prog='robot-dynamics', description='Dynamics of robot arms from a URDF.'
     )
@@ -109,6 +114,7 @@ def parser() -> argparse.ArgumentParser:
     add_view_options(verb('view', view))
     add_monte_carlo_options(verb('monte-carlo', monte_carlo))
     add_precompile_options(verb('precompile', precompile))
+    add_export_options(verb('export', export))
     add_demo_options(verb('demo', demo))
     add_send_options(verb('send', send_motion))
     add_record_options(verb('record', record_topics))

@@ -26,8 +26,16 @@ import numpy as np
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
 from robot_dynamics.cli.demo_touch import demo_touch
-from robot_dynamics.cli.options import new_file, new_picture, number, ros_needed
+from robot_dynamics.cli.options import (
+    add_robot,
+    integer,
+    new_file,
+    new_picture,
+    number,
+    ros_needed,
+)
 from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.view import MAX_PORT, PORT
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.dynamics import Dynamics
@@ -35,7 +43,8 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.resources import share_file
-from robot_dynamics.urdf.loading import load_urdf, robot_file
+from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf.robot_files import robot_file
 
 LINES = 5  # of progress, per run
 ROBOT, DURATION = Path('panda'), 10.0  # defaults; s
@@ -44,12 +53,7 @@ REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # di
 
 def add_demo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `demo`."""
-    parser.add_argument(
-        '--robot',
-        type=Path,
-        default=ROBOT,
-        help='path of a .urdf or .xacro file, or a bundled robot (panda)',
-    )
+    add_robot(parser, '--robot', absent=str(ROBOT), default=ROBOT)
     parser.add_argument(
         '--duration', type=number(0.01, 3600.0), default=DURATION, help='of each run, s (10)'
     )
@@ -65,6 +69,14 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
         '--touch',
         action='store_true',
         help='instead, the bundled panda is pushed, loaded and meets a wall; without ROS',
+    )
+    parser.add_argument(
+        '--view',
+        type=integer(0, MAX_PORT),
+        nargs='?',
+        const=PORT,
+        metavar='PORT',
+        help=f'with --touch: also in the browser, on this TCP port ({PORT}; 0: any free port)',
     )
     parser.add_argument('--json', type=new_file, help='write the figures to this file')
     parser.add_argument(
@@ -86,6 +98,8 @@ def demo(options: argparse.Namespace) -> int:
         if (options.robot, options.duration) != (ROBOT, DURATION):
             raise ModelError('--touch takes no --robot and no --duration: the arm is the panda')
         return demo_touch(options)
+    if options.view is not None:
+        raise ModelError('--view shows --touch only')
     with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed
         from robot_dynamics.cli.demo_figure import draw

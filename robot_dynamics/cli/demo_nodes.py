@@ -15,7 +15,7 @@ from typing import Any
 from robot_dynamics.control import Gains
 from robot_dynamics.resources import share_file
 from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import yaml_text
+from robot_dynamics.yaml_text import parameters_text
 
 NODES = ('simulator_node', 'feedforward_node', 'dynamics_node', 'pybullet_validator_node')
 TIME_STEP = 1e-3  # s, of the simulation
@@ -66,7 +66,7 @@ def node_parameters(
 def start_node(name: str, parameters: dict[str, Any], folder: Path) -> subprocess.Popen[bytes]:
     """Start a node as a process; its log goes to the standard error of this one."""
     file = folder / f'{name}.yaml'
-    file.write_text(yaml_text({'/**': {'ros__parameters': parameters}}))
+    file.write_text(parameters_text(parameters))
     remapping = ['-r', '~/feedforward_torque:=joint_effort']
     command = [
         *(sys.executable, '-m', 'robot_dynamics.ros.executables', name, '--ros-args'),

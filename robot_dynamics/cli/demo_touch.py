@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,9 +21,15 @@ import numpy as np
 from numpy.linalg import norm
 
 from robot_dynamics.control.contact import NONE, Contact, ContactDetector, ContactSettings
-from robot_dynamics.control.contact_thresholds import SLOW_FACTOR, SLOW_POLES, FreeMotion
+from robot_dynamics.control.contact_thresholds import (
+    FAST_POLES,
+    SLOW_FACTOR,
+    SLOW_POLES,
+    FreeMotion,
+)
 from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.friction_settings import FrictionSettings
@@ -43,10 +51,12 @@ from robot_dynamics.simulation.sensors import Sensing
 from robot_dynamics.spatial import Array, rotation_z
 from robot_dynamics.urdf.loading import load_urdf
 
+ROBOT = 'urdf/panda.urdf'
 STEP = 1e-3  # s
 POSTURE = np.array([0.0, -0.4, 0.0, -2.2, 0.0, 1.8, 0.785])
 TOOL = 'panda_link8'
 LEARNING = 30.0  # s of free motion
+SEEN = 20  # steps of the learning between those that are shown
 SEED = 0  # of the errors of the model, and of the noise
 
 # Time after learning, length, s; link; force, N
@@ -86,10 +96,13 @@ TOUCHES = (
 )
 
 
-class Row(NamedTuple):
-    """One sample after the learning."""
+State = tuple[float, Array, Array, Array]  # time, q, qd and torques, as measured
 
-    t: float  # s
+
+class Row(NamedTuple):
+    """One sample."""
+
+    t: float  # s after the learning
     kind: str  # of contact
     mass: float  # kg, of the payload found; NaN if none
     estimated: Array  # (n,) external torques, N m
@@ -97,6 +110,8 @@ class Row(NamedTuple):
     force: Array  # (3,) estimated at the flange, in the axes of the base, N
     true_force: Array  # (3,) of the push at the flange, the weight of the payload, or the wall
     error: Array  # (3,) of the flange from its target, m
+    wrench: Array  # (6,) estimated on the flange, in its axes
+    reading: JointReading  # as measured, efforts in N m
 
 
 class Demonstration:
@@ -106,7 +121,7 @@ class Demonstration:
         """Build the arm. Raises ProfileError, ModelError."""
         # Links are 1 % off the model: an arm that was identified.
         profile = replace(load_profile(profile_file), model_error=(0.005, 0.01))
-        self.model = Dynamics(load_urdf(share_file('urdf/panda.urdf')))
+        self.model = Dynamics(load_urdf(share_file(ROBOT)))
         self.true = Dynamics(profile.actual(self.model.model, SEED))
         self.friction = (profile.friction or FrictionSettings()).of(self.model.model)
         self.gain = np.asarray(profile.drives.gain)
@@ -128,34 +143,35 @@ class Demonstration:
         )
         self.sensing = Sensing(self.model.model, profile.sensors, STEP, (SEED,))
         self.law, self.impedance = CartesianImpedance(self.model, TOOL), Impedance()
+        self._sliding = np.zeros(self.model.model.n)
         self.observer = MomentumObserver(
             self.model, self.friction, _observer_settings(profile.sensors)
         )
         self.estimator = ContactWrenchEstimator(self.model, TOOL)
 
-    def run(self) -> list[Row]:
-        """Learn, then return the samples after the learning."""
+    def rows(self) -> Iterator[Row]:
+        """Yield some samples of the learning, whose times are negative, then all after it."""
         free = FreeMotion(self.model.model.n)
-        for _ in range(round(LEARNING / STEP)):
+        for k in range(-round(LEARNING / STEP), 0):
             state, updated = self._measured()
             if updated:
                 free.add(state[0], self.observer)
+                if k % SEEN == 0:
+                    yield self._row(k * STEP, NONE, state, np.ones(self.model.model.n))
             self._step(state, {})
         thresholds = free.learned().thresholds
         settings = ContactSettings(contact_factor=SLOW_FACTOR)
         detector = ContactDetector(self.observer, TOOL, thresholds, settings)
-        rows = []
         for k in range(round(END / STEP)):
             if k in (round(GRASP / STEP), round(RELEASE / STEP)):
                 self._change_payload()
             t = k * STEP
             state, updated = self._measured()
             contact = detector.update(*state) if updated else NONE
-            rows.append(self._row(t, contact, state[1], thresholds.noise))
+            yield self._row(t, contact, state, thresholds.noise)
             self._step(state, pushes_at(t))
-        return rows
 
-    def _measured(self) -> tuple[tuple[float, Array, Array, Array], bool]:
+    def _measured(self) -> tuple[State, bool]:
         """Return time, q, qd and torques as measured, and whether the observer was updated."""
         arm = self.simulator
         q, qd, effort = (
@@ -164,13 +180,21 @@ class Demonstration:
         state = (arm.time, q, qd, self.gain * (effort - self.offset))
         return state, self.observer.update(*state)
 
-    def _step(self, state: tuple[float, Array, Array, Array], wrenches: dict[str, Array]) -> None:
+    def _step(self, state: State, wrenches: dict[str, Array]) -> None:
         t, q, qd, _ = state
         target = self.target(t)
-        J = self.model.jacobian(q, TOOL)
-        along = np.linalg.lstsq(J, target.velocity)[0]  # of the path: friction fed forward
-        tau = self.law.torque(q, qd, target, self.impedance, posture=POSTURE).tau
-        self.simulator.step((tau + self.friction.torque(along)) / self.gain, wrenches=wrenches)
+        found = self.law.torque(
+            q,
+            qd,
+            target,
+            self.impedance,
+            posture=POSTURE,
+            friction=self.friction,
+            z=self._sliding,
+            time_step=STEP,
+        )
+        self._sliding = found.z
+        self.simulator.step(found.tau / self.gain, wrenches=wrenches)
 
     def _change_payload(self) -> None:
         if self.simulator.payloads:
@@ -192,8 +216,8 @@ class Demonstration:
         T[:3, 3] += path[:3]
         return PoseReference(T, np.array([0.0, 0.0, velocity[3], *velocity[:3]]))
 
-    def _row(self, t: float, contact: Contact, q: Array, noise: Any) -> Row:
-        arm, r = self.simulator, self.observer.external_torque
+    def _row(self, t: float, contact: Contact, state: State, noise: Any) -> Row:
+        arm, r, q = self.simulator, self.observer.external_torque, state[1]
         found = self.estimator.estimate(q, r, np.asarray(noise))
         T = self.true.forward_kinematics(arm.q, TOOL)
         touching = {**pushes_at(t), WALL: np.concatenate([np.zeros(3), arm.contact_forces[0]])}
@@ -217,6 +241,8 @@ class Demonstration:
             T[:3, :3] @ found.F[3:],
             force,
             T[:3, 3] - self.target(arm.time).pose[:3, 3],
+            found.F,
+            JointReading(round(1e9 * arm.time), *state[1:]),
         )
 
 
@@ -225,7 +251,7 @@ def _observer_settings(sensors: Sensors) -> ObserverSettings:
     lag = STEP / 2 + 1 / (2 * np.pi * float(np.max(sensors.velocity_cutoff)))
     play = 1.2 * np.asarray(sensors.position_resolution)
     return ObserverSettings(
-        poles=200.0, poles_along_momentum=SLOW_POLES, effort_lead=lag, play=play
+        poles=FAST_POLES, poles_along_momentum=SLOW_POLES, effort_lead=lag, play=play
     )
 
 
@@ -329,20 +355,31 @@ def _touch(touch: Touch, rows: list[Row]) -> dict[str, Any]:
 
 
 def demo_touch(options: argparse.Namespace) -> int:
-    """Touch an arm, print what it felt, and write picture and figures.
+    """Touch an arm, print what it felt, and write picture and figures; show it in the browser.
 
     Exit code 0: every contact was found in time and named rightly, and no other one was; 1: not.
     """
+    from robot_dynamics.cli.demo_touch_view import shown
+
     profile = options.realistic or share_file('config/realistic_panda.yaml')
     print(f'panda under Cartesian impedance, with the errors of {profile.name}, in one process')
-    print(f'learning the torques of free motion for {LEARNING:g} s ...', flush=True)
-    rows = Demonstration(profile).run()
-    figures = summarize(rows)
-    print_figures(figures)
-    if options.json is not None:
-        write_json(options.json, figures)
-    draw(options.picture, rows)
-    print(f'picture: {options.picture}')
+    demonstration, rows = Demonstration(profile), []
+    model, port = demonstration.model, options.view
+    with nullcontext() if port is None else shown(model, port) as page:
+        print(f'learning the torques of free motion for {LEARNING:g} s ...', flush=True)
+        for row in demonstration.rows():
+            if page is not None:
+                page.show(row)
+            if row.t >= 0:
+                rows.append(row)
+        figures = summarize(rows)
+        print_figures(figures)
+        if options.json is not None:
+            write_json(options.json, figures)
+        draw(options.picture, rows)
+        print(f'picture: {options.picture}', flush=True)
+        if page is not None:
+            page.repeat(rows)
     return int(figures['verdict'] == 'FAIL')
 
 

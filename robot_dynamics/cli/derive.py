@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 
 from robot_dynamics.cli.options import add_robot
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.textbook.derivation.derivation import derive
 from robot_dynamics.textbook.derivation.notations import NOTATIONS
+
+QUIET = 1.0  # s, after which the steps are shown
 
 
 def add_derive_options(parser: argparse.ArgumentParser) -> None:
@@ -17,17 +21,41 @@ def add_derive_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('--notation', choices=sorted(NOTATIONS), default='spong', help='letters of a book (spong)')
     add('--numbers', action='store_true', help='write parameters as numbers')
-    add('--as', dest='form', choices=['latex', 'python'], default='latex', help='(latex)')
+    add(
+        '--as',
+        dest='form',
+        choices=['latex', 'python', 'regressor'],
+        default='latex',
+        help='M, C and g as LaTeX or Python; Y and Theta of tau = Y Theta (latex)',
+    )
     add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
 
 
 def derive_robot(options: argparse.Namespace) -> int:
-    """Print M, C and g of a robot of up to three joints as LaTeX or as a Python module.
+    """Print M, C and g, or Y and Theta, of a robot of up to three joints.
 
     Four joints with --numbers. Needs SymPy: pip install sympy, or in a checkout pip install
     '.[derive]'.
     """
     model = read_robot(options.robot, tip_link=options.tip_link)
-    derived = derive(model, options.notation, numbers=options.numbers)
-    print(derived.latex() if options.form == 'latex' else derived.python().rstrip())
+    derived = derive(model, options.notation, numbers=options.numbers, progress=_Progress())
+    forms = {
+        'latex': derived.latex,
+        'python': derived.python,
+        'regressor': derived.regressor_latex,
+    }
+    print(forms[options.form]().rstrip())
     return 0
+
+
+class _Progress:
+    """Writes the steps of a derivation that takes long to standard error."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+
+    def __call__(self, step: str) -> None:
+        if self._began is None:
+            self._began = time.monotonic()
+        elif time.monotonic() - self._began > QUIET:
+            print(f'derive: {step} ...', file=sys.stderr, flush=True)

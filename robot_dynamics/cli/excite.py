@@ -34,7 +34,8 @@ from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import robot_file, urdf_text
+from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.urdf.robot_files import robot_file
 
 LIMITS = {
     'lower': 'position limit, rad or m',

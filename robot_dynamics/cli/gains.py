@@ -17,7 +17,7 @@ from robot_dynamics.reporting.tables import aligned
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import quoted, yaml_text
+from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 4  # significant, of the gains
 
@@ -55,8 +55,7 @@ def gains(options: argparse.Namespace) -> int:
         'kp': kp,
         'kd': kd,
     }
-    entry = {'/**/feedforward_node': {'ros__parameters': parameters}}
-    text = yaml_text(entry)
+    text = parameters_text(parameters, '/**/feedforward_node')
     read_back(text, FeedforwardParameters).settings(model)
     print(
         f'# {quoted(model.name)} at {options.rate:g} Hz, '

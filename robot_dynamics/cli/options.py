@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.errors import ModelError, RobotDynamicsError, ShapeError
+from robot_dynamics.model.dh import CONVENTIONS, load_dh
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.figures import (
     AnimationFormatError,
@@ -24,19 +27,70 @@ from robot_dynamics.resources import bundled_robots
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
 from robot_dynamics.spatial import Array
+from robot_dynamics.urdf.writing import write_urdf
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
 MAX_COUNT = 1_000_000  # of states or samples
 TIMEOUT = 10.0  # s, for what nodes publish
 
 
-def add_robot(parser: argparse.ArgumentParser) -> None:
-    """Add the argument `robot`."""
-    parser.add_argument(
-        'robot',
-        type=Path,
-        help=f'path of a .urdf or .xacro file, or a bundled robot: {", ".join(bundled_robots())}',
+def add_robot(
+    parser: argparse.ArgumentParser,
+    option: str = 'robot',
+    *,
+    absent: str = '',
+    default: Path | None = None,
+) -> None:
+    """Add the robot of a verb: `robot`, a description, or `--dh`, a table that becomes one.
+
+    Verbs read the path `robot` alone, which `urdf_of_table` sets in the second case.
+
+    Args:
+        parser: of the verb.
+        option: the name of the argument, '--robot' where the verb has another one.
+        absent: which robot it is where neither is given; '': one of them is required.
+        default: the path of that robot.
+    """
+    group = parser.add_mutually_exclusive_group(required=not absent)
+    number: dict[str, Any] = {} if option.startswith('-') else {'nargs': '?'}
+    known = (
+        f'path of a .urdf or .xacro file, or a robot by name: {", ".join(bundled_robots())}, '
+        'those of example-robot-data and robot_descriptions on this disk'
     )
+    group.add_argument(
+        option,
+        type=Path,
+        default=default,
+        help=f'{known} ({absent})' if absent else known,
+        **number,
+    )
+    group.add_argument(
+        '--dh',
+        type=Path,
+        metavar='TABLE.csv',
+        help='instead, a Denavit-Hartenberg table: a, alpha, d, theta, type, mass, com, inertia',
+    )
+    parser.add_argument('--convention', choices=CONVENTIONS, help='of --dh')
+
+
+@contextmanager
+def urdf_of_table(options: argparse.Namespace) -> Iterator[None]:
+    """Set `robot` to a URDF of the table of `--dh`, if there is one, while the verb runs."""
+    table, convention = (vars(options).get(name) for name in ('dh', 'convention'))
+    if (table is None) != (convention is None):
+        raise ModelError(
+            '--dh and --convention belong together; expected both or neither: the letters of a '
+            f'table mean different numbers, {" or ".join(CONVENTIONS)}'
+        )
+    if table is None or convention is None:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore')  # the verb repeats them, of the URDF
+        model = load_dh(table, convention=convention)
+    with TemporaryDirectory() as folder:
+        options.robot = write_urdf(model, Path(folder, f'{table.stem}.urdf'))
+        yield
 
 
 def add_package_path(group: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import finite, non_negative, nonzero, positive
+from robot_dynamics.cli.options import add_robot, finite, non_negative, nonzero, positive
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.friction.coefficients import JointFriction
@@ -31,7 +31,7 @@ PER_JOINT: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
 
 
 def add_recording(parser: argparse.ArgumentParser, number: str | None = None) -> None:
-    """Add the argument `bag`, `--robot`, `--topic` and `--columns`.
+    """Add the argument `bag`, the robot, `--topic` and `--columns`.
 
     Args:
         parser: of the verb.
@@ -39,7 +39,7 @@ def add_recording(parser: argparse.ArgumentParser, number: str | None = None) ->
     """
     add = parser.add_argument
     add('bag', type=Path, nargs=number, help='a rosbag2 folder, or an .mcap, .db3 or .csv file')
-    add('--robot', type=Path, help='.urdf or .xacro file (the robot_description of the recording)')
+    add_robot(parser, '--robot', absent='the robot_description of the recording')
     add_source(parser)
 
 

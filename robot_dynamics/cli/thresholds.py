@@ -26,6 +26,7 @@ from robot_dynamics.cli.recording_options import (
     recording_named,
 )
 from robot_dynamics.control.contact_thresholds import (
+    FAST_POLES,
     SLOW_FACTOR,
     SLOW_POLES,
     FreeMotion,
@@ -42,7 +43,7 @@ from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.ros.parameters import parameter_values, values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import yaml_text
+from robot_dynamics.yaml_text import parameters_text
 
 DIGITS = 4  # significant, of the thresholds
 
@@ -76,7 +77,7 @@ def thresholds(options: argparse.Namespace) -> int:
         learned = _learned(options, arm, recording, settings)
         factor = ObserverParameters().detection.contact_factor
         if learned.stamps_jitter:
-            settings = replace(settings, poles_along_momentum=SLOW_POLES)
+            settings = replace(settings, poles=FAST_POLES, poles_along_momentum=SLOW_POLES)
             learned, factor = _learned(options, arm, recording, settings), SLOW_FACTOR
     if learned.missing == tuple(range(model.n)):
         raise RecordingError(f'{options.bag}: no joint moves; expected free motion')
@@ -114,7 +115,7 @@ def node_parameters(
     }
     thresholds = parameter_values('thresholds', learned.thresholds)
     parameters |= {name: _rounded(value) for name, value in thresholds.items()}
-    text = yaml_text({'/**/momentum_observer_node': {'ros__parameters': parameters}})
+    text = parameters_text(parameters, '/**/momentum_observer_node')
     read_back(text, ObserverParameters).contact_thresholds(model)
     return text
 

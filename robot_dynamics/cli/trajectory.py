@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_parameter, new_file, new_picture, number, positive
+from robot_dynamics.cli.options import (
+    add_parameter,
+    add_robot,
+    new_file,
+    new_picture,
+    number,
+    positive,
+)
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
@@ -47,12 +54,7 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `trajectory`."""
     add = parser.add_argument
     add('file', type=Path, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
-    add(
-        '--robot',
-        type=Path,
-        required=True,
-        help='path of a .urdf or .xacro file, or a bundled robot: panda',
-    )
+    add_robot(parser, '--robot')
     between = 'between points without velocities ({}); linear: the velocity steps at each'
     add_parameter(add, '--interpolation', FeedforwardParameters, 'interpolation', between)
     add_robot_changes(parser)

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_graph, add_package_path, integer, ros_needed
+from robot_dynamics.cli.options import (
+    add_graph,
+    add_package_path,
+    add_robot,
+    integer,
+    ros_needed,
+)
 from robot_dynamics.cli.output import concise_warnings, read_robot
 from robot_dynamics.cli.recording_options import (
     actuated,
@@ -32,13 +38,13 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.robot_files import robot_file
 
 if TYPE_CHECKING:
-    from robot_dynamics.ros.live_robot import LiveRobot
     from robot_dynamics.view.page import Controls
     from robot_dynamics.view.state import ViewState
-    from robot_dynamics.view.viewed_motion import Motion
+    from robot_dynamics.view.viewed_motion import LiveSource, Motion
 
 ROBOT = Path('panda')
 HOST, PORT = 'localhost', 8080
@@ -56,25 +62,22 @@ NEEDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class _Subject:
+class Subject:
     """What is shown: a robot, its description, what moves it, and the first tab of the page."""
 
     state: ViewState  # the first one
     urdf: str | bytes
     controls: Controls
     motion: Motion | None = None
-    live: LiveRobot | None = None
+    live: LiveSource | None = None  # of the motion
 
 
 def add_view_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `view`."""
     add = parser.add_argument
-    add(
-        'robot',
-        type=Path,
-        nargs='?',
-        help=f'path of a .urdf or .xacro file, or a bundled robot ({ROBOT}, or the '
-        'robot_description of the recording or the topic)',
+    add_robot(
+        parser,
+        absent=f'{ROBOT}, or the robot_description of the recording or the topic',
     )
     add_package_path(parser)
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
@@ -94,20 +97,26 @@ def view(options: argparse.Namespace) -> int:
 
     The page has sliders for joints, payload and external force. Ctrl-C ends the program.
     """
-    from robot_dynamics.view.server import open_server, url
-
     _check_sources(options)
     subject = _subject(options)
-    name = subject.state.model.name
-    server = open_server(options.host, options.port, name)
-    print(f'{name}: open {url(server)} in a browser; Ctrl-C ends', flush=True)
+    server = opened(subject, options.host, options.port)
     file = robot_file(options.robot or Path.cwd() / 'robot_description')
-    _serve(server, subject, mesh_folders(file, options.package_path))
+    serve(server, subject, mesh_folders(file, options.package_path), threading.Event())
     return 0
 
 
-def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
-    """Show a robot until the program is interrupted."""
+def opened(subject: Subject, host: str, port: int) -> Any:
+    """Return a server for a robot, and print its address. Raises ServerError."""
+    from robot_dynamics.view.server import open_server, url
+
+    name = subject.state.model.name
+    server = open_server(host, port, name)
+    print(f'{name}: open {url(server)} in a browser; Ctrl-C ends', flush=True)
+    return server
+
+
+def serve(server: Any, subject: Subject, folders: Sequence[Path], ended: threading.Event) -> None:
+    """Show a robot until `ended` is set, or the program is interrupted."""
     from robot_dynamics.view.drawing import Drawing
     from robot_dynamics.view.link_shapes import shapes_of
     from robot_dynamics.view.page import Page
@@ -121,7 +130,6 @@ def _serve(server: Any, subject: _Subject, folders: Sequence[Path]) -> None:
     session.start(subject.motion)
     if subject.live is not None:
         subject.live.follow(model.joint_names, session.touch, page.report)
-    ended = threading.Event()
     shapes = shapes_of(subject.urdf, model)
     threading.Thread(
         target=add_shapes, args=(drawing, page, shapes, folders, ended), daemon=True
@@ -147,7 +155,7 @@ def _check_sources(options: argparse.Namespace) -> None:
 # -- what is shown -----------------------------------------------------------------------------
 
 
-def _subject(options: argparse.Namespace) -> _Subject:
+def _subject(options: argparse.Namespace) -> Subject:
     if options.bag is not None:
         return _recorded(options)
     if options.live:
@@ -156,7 +164,7 @@ def _subject(options: argparse.Namespace) -> _Subject:
 
     file = options.robot or ROBOT
     model = read_robot(file, **chosen(options, options.params))
-    return _Subject(_first_state(model, options), urdf_text(file), JointControls())
+    return Subject(_first_state(model, options), urdf_text(file), JointControls())
 
 
 def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
@@ -167,7 +175,7 @@ def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
     return state if options.payload is None else state.carrying(*payload_of(options.payload))
 
 
-def _recorded(options: argparse.Namespace) -> _Subject:
+def _recorded(options: argparse.Namespace) -> Subject:
     from robot_dynamics.view.playback_controls import PlaybackControls
     from robot_dynamics.view.viewed_motion import Playback
 
@@ -182,10 +190,10 @@ def _recorded(options: argparse.Namespace) -> _Subject:
         recording = drives.aligned(replace(recording, effort=effort))
         playback = Playback(recording, given['cutoff'], given['effort_gravity_compensated'])
     urdf = bag.description if options.robot is None else urdf_text(options.robot)
-    return _Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
+    return Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
 
-def _live(options: argparse.Namespace) -> _Subject:
+def _live(options: argparse.Namespace) -> Subject:
     from robot_dynamics.view.live_controls import LiveControls
     from robot_dynamics.view.viewed_motion import Follow
 
@@ -204,7 +212,12 @@ def _live(options: argparse.Namespace) -> _Subject:
     except BaseException:
         live.close()
         raise
-    states, description = live.topics
+    states, description, torques = live.topics
     motion = Follow(live, np.asarray(scale), compensated(options))
-    controls = LiveControls(motion, states, str(options.robot or description))
-    return _Subject(state, urdf, controls, motion, live)
+    sources = {
+        'joint states': states,
+        'description': str(options.robot or description),
+        'external torques': torques,
+    }
+    controls = LiveControls(motion, sources)
+    return Subject(state, urdf, controls, motion, live)

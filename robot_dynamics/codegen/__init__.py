@@ -6,7 +6,7 @@ It knows no robots. Each stage imports only the stages before it.
 ==============  ==================================================================================
 `tracing`       records what a function of scalars computes, as a straight-line program
 `loops`         records functions that traverse a tree as loops over its bodies
-`backends`      programs as Python source, LLVM assembly and machine code, and the cache on disk
+`backends`      programs as Python, C, LLVM assembly and machine code, and the cache on disk
 `calls`         machine code as functions of arrays: arguments, batches, threads, iteration
 ==============  ==================================================================================
 """

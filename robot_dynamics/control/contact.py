@@ -114,7 +114,7 @@ class ContactDetector:
         state = self._observer.state
         assert state is not None  # it has been updated
         sigma, threshold = self._at(state.p)
-        excess = self._debounced.add(t, self._observer.external_torque) / threshold
+        excess = self._debounced.add(t, self._observer.prompt_torque) / threshold
         j = int(np.argmax(excess))
         touched = self.contact.kind != 'none'
         # Contact lasts while a joint is above the torques of free motion.

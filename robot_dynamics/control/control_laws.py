@@ -15,25 +15,24 @@ skew-symmetric. For a constant reference it is PD with gravity compensation. Com
 linear, decoupled error dynamics, e'' + Kd e' + Kp e = 0, with gains in 1/s^2 and 1/s; it relies on
 an accurate M. Gravity compensation alone allows hand guiding.
 
-Joint impedance has a stiffness K and the damping ratios Z of the arm's natural modes (double
-diagonalization):
-
-    D = 2 (Z K)^1/2 U diag(1 / sqrt(w^2 + w_min^2)) U^T (Z K)^1/2,   K^1/2 M^-1 K^1/2 = U w^2 U^T
+Joint impedance has a stiffness and the damping ratios of the arm's natural modes; its equations
+are in `algorithms.joint_impedance`.
 
 Source: Paden and Panja, Int. J. Control 47 (1988), for PD+; Takegaki and Arimoto, ASME J. Dyn.
-Syst. 103 (1981), for PD with gravity; Albu-Schäffer, Ott, Frese and Hirzinger, ICRA 2003, for D;
-Lynch and Park, Modern Robotics (2017), section 11.4.
+Syst. 103 (1981), for PD with gravity; Lynch and Park, Modern Robotics (2017), section 11.4.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.cartesian_impedance import DAMPED_FREQUENCY
+from robot_dynamics.algorithms import joint_impedance as joint_springs
 from robot_dynamics.control.feedforward import (
     EVERYTHING,
     NO_FEEDBACK,
@@ -42,12 +41,16 @@ from robot_dynamics.control.feedforward import (
     Switches,
     check_shapes,
     feedforward,
+    friction_torque,
     inertia_torque,
 )
-from robot_dynamics.control.gains import inverse
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.memory import FrictionModel
+from robot_dynamics.programs import Robot
+
+MOST_JOINTS = 14  # of joint impedance, whose program grows as n^3: 3 s to compile for 7, 9 for 14
 
 Law = Callable[..., FeedForward]
 
@@ -103,23 +106,52 @@ def joint_impedance(
 ) -> FeedForward:
     """Return the torque of joint impedance: kp is a stiffness, kd a damping ratio of each joint.
 
-    Other arguments and errors are those of `feedforward`. A joint without stiffness has no
-    damping.
+    Other arguments and errors are those of `feedforward`.
 
     Raises:
-        ModelError: the mass matrix is singular.
+        ModelError: a joint moves no inertia, or there are more than MOST_JOINTS.
     """
+    obstacle = obstacle_of_impedance(arm)
+    if obstacle:
+        raise ModelError(obstacle)
     q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
-    parts = pd_plus(arm, reference, q, qd, switches, Gains(gains.kp), friction)
-    stiffness = np.broadcast_to(gains.kp, arm.model.n)
-    roots, damped = np.sqrt(stiffness), np.sqrt(stiffness * gains.kd)
-    if not roots.any():
-        return parts
-    squares, U = np.linalg.eigh(roots[:, None] * inverse(arm.mass_matrix(q)) * roots)
-    # U^T (Z K)^1/2 (qd_d - qd)
-    modes = np.swapaxes(U, -1, -2) @ (damped * (reference.qd - qd))[..., None]
-    modes = modes / np.sqrt(np.maximum(squares, 0.0) + DAMPED_FREQUENCY**2)[..., None]
-    return replace(parts, feedback=parts.feedback + 2.0 * damped * (U @ modes)[..., 0])
+    check_shapes(arm, reference, q, qd, gains, friction)
+    zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, *(np.shape(x) for x in reference)))
+    one = np.ones(arm.model.n)
+    found = _joint_springs(arm)(one * gains.kp, one * gains.kd, *reference, q, qd)
+    return FeedForward(
+        gravity=zero + found.gravity if switches.gravity else zero,
+        coriolis=found.coriolis if switches.coriolis else zero,
+        inertia=found.inertia if switches.inertia else zero,
+        friction=zero + friction_torque(arm, reference, q, qd, friction)
+        if switches.friction
+        else zero,
+        feedback=found.feedback,
+    )
+
+
+def obstacle_of_impedance(arm: Dynamics) -> str:
+    """Return why an arm has no joint impedance, or ''."""
+    if arm.model.n > MOST_JOINTS:
+        return f'the robot has {arm.model.n} joints; joint_impedance has at most {MOST_JOINTS}'
+    if arm.joint_without_inertia is not None:
+        return (
+            f'joint {arm.joint_without_inertia!r} moves no inertia, which joint_impedance divides '
+            'by; give the links beyond it a mass, or lock it'
+        )
+    return ''
+
+
+@functools.lru_cache(maxsize=4)
+def _joint_springs(arm: Dynamics) -> Callable[..., joint_springs.JointImpedanceTorque]:
+    def law(robot: Robot, *vectors: Any) -> joint_springs.JointImpedanceTorque:
+        return joint_springs.joint_impedance(robot.tree, *vectors)
+
+    inputs = dict.fromkeys(
+        ('stiffness', 'damping_ratio', 'q_d', 'qd_d', 'qdd_d', 'q', 'qd'), arm.model.n
+    )
+    result = joint_springs.JointImpedanceTorque
+    return arm.programs.compiled('joint_impedance', law, inputs, result=result).call
 
 
 def gravity_only(
@@ -161,6 +193,10 @@ def compile_laws(arm: Dynamics) -> None:
     # Batches of the size of a trajectory: small batches use other code.
     still = np.zeros((64, arm.model.n))
     for law in LAWS.values():
+        if law is joint_impedance:
+            if not obstacle_of_impedance(arm):
+                law(arm, Reference(still[0], still[0], still[0]), still[0], still[0])
+            continue
         for q in (still, still[0]):
             law(arm, Reference(q, q, q), q, q)
     for q in (still, still[0]):

@@ -116,16 +116,17 @@ def feedforward(
         gravity=part(arm.gravity_torque(q)) if switches.gravity else zero,
         coriolis=part(arm.coriolis_torque(q, qd)) if switches.coriolis else zero,
         inertia=part(inertia_torque(arm, q, reference.qdd)) if switches.inertia else zero,
-        friction=part(_friction_torque(arm, reference, q, qd, friction))
+        friction=part(friction_torque(arm, reference, q, qd, friction))
         if switches.friction
         else zero,
         feedback=feedback,
     )
 
 
-def _friction_torque(
+def friction_torque(
     arm: Dynamics, reference: Reference, q: Array, qd: Array, friction: FrictionModel | None
 ) -> Array:
+    """Return friction (..., n) at the desired velocity; that of the model if None is given."""
     if friction is None:
         return arm.friction_torque(reference.qd)
     if not friction.uses_load:

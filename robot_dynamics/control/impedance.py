@@ -3,12 +3,14 @@
 
     tau = CartesianImpedance(arm, 'tool').torque(q, qd, PoseReference(T, V), Impedance()).tau
 
-The equations are in `algorithms.cartesian_impedance`. Friction is not included; neither are limits
-of a target, which are those of `pose_following`.
+The equations are in `algorithms.cartesian_impedance`. Limits of a target are those of
+`pose_following`.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -17,11 +19,13 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms.cartesian_impedance import (
     ImpedanceTorque,
+    Sliding,
     Springs,
     cartesian_impedance,
 )
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import coefficients
+from robot_dynamics.friction.coefficients import JointFriction, coefficients
+from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.programs import Robot
 from robot_dynamics.settings import GAIN, joint_setting, setting
 from robot_dynamics.spatial import Array
@@ -95,16 +99,22 @@ class CartesianTorque(NamedTuple):
 
     impedance: Array  # N m or N
     gravity: Array
+    friction: Array  # of the desired velocity
     error: Array  # (..., 6) of the frame from the target, in the target's axes, rad and m
+    z: Array  # (..., n) direction of sliding of friction with memory, for the next state
 
     @property
     def tau(self) -> Array:
         """The sum of the parts."""
-        return self.impedance + self.gravity
+        return self.impedance + self.gravity + self.friction
 
 
 class CartesianImpedance:
-    """The law for one frame of an arm."""
+    """The law for one frame of an arm.
+
+    Attributes:
+        arm: the arm, with its payload.
+    """
 
     def __init__(self, arm: Dynamics, frame: str):
         """Compile the law.
@@ -116,30 +126,8 @@ class CartesianImpedance:
         Raises:
             FrameNotFound: the arm has no frame of that name.
         """
-        arm.tree.frame(frame)
-        n = arm.model.n
-
-        def law(
-            robot: Robot,
-            q: Any,
-            qd: Any,
-            target: Any,
-            velocity: Any,
-            wrench: Any,
-            posture: Any,
-            stiffness: Any,
-            posture_stiffness: Any,
-            damping: Any,
-        ) -> ImpedanceTorque:
-            springs = Springs(stiffness, damping[0], posture, posture_stiffness, damping[1])
-            rows = [target[k : k + 4] for k in range(0, 16, 4)]
-            return cartesian_impedance(robot.tree, frame, springs, rows, velocity, wrench, q, qd)
-
-        inputs = {'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'wrench': 6, 'posture': n}
-        inputs |= {'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
-        key = f'cartesian_impedance of {frame}'
-        self._zero = np.zeros(n)
-        self._law = arm.programs.compiled(key, law, inputs, result=ImpedanceTorque).call
+        self.arm, self._zero = arm, np.zeros(arm.model.n)
+        self._law = impedance_program(arm, frame)
 
     def torque(
         self,
@@ -149,7 +137,11 @@ class CartesianImpedance:
         impedance: Impedance,
         *,
         posture: ArrayLike | None = None,
+        posture_velocity: ArrayLike = 0.0,
         wrench: ArrayLike = NO_WRENCH,
+        friction: JointFriction | None = None,
+        z: ArrayLike = 0.0,
+        time_step: float = 0.0,
     ) -> CartesianTorque:
         """Return the torque that pulls the frame to its target.
 
@@ -159,14 +151,18 @@ class CartesianImpedance:
             target: of the frame; its distance should stay below half a turn.
             impedance: stiffness and damping.
             posture: (..., n) q_n, to which `posture_stiffness` pulls; q if None.
+            posture_velocity: (..., n) its velocity, for friction.
             wrench: (..., 6) moment and force on the environment, world-aligned at the frame's
                 origin, N m and N.
+            friction: of the joints, fed forward; none if None.
+            z: (..., n) of the torque at the state before, for friction with memory.
+            time_step: since then, s.
 
         Raises:
             ShapeError: an argument has another shape.
         """
         pose = np.asarray(target.pose, dtype=float)
-        k_n = self._zero + impedance.posture_stiffness
+        zero = self._zero
         return CartesianTorque(
             *self._law(
                 q,
@@ -175,11 +171,79 @@ class CartesianImpedance:
                 target.velocity,
                 wrench,
                 q if posture is None else posture,
+                zero + np.asarray(posture_velocity),
                 impedance.stiffness,
-                k_n,
+                zero + impedance.posture_stiffness,
                 impedance.damping,
+                numbers_of(friction, len(zero)),
+                zero + np.asarray(z),
+                np.array([time_step]),
             )
         )
+
+
+def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorque]:
+    """Return the law for a frame of an arm in machine code.
+
+    Its arguments are q, qd, the pose of the target (16), its velocity, the wrench, posture and its
+    velocity, stiffness (6), that of the posture (n), the two dampings, `numbers_of` friction, z
+    and the time step (1).
+
+    Raises:
+        FrameNotFound: the arm has no frame of that name.
+    """
+    arm.tree.frame(frame)
+    n = arm.model.n
+
+    def law(
+        robot: Robot,
+        q: Any,
+        qd: Any,
+        target: Any,
+        velocity: Any,
+        wrench: Any,
+        posture: Any,
+        posture_velocity: Any,
+        stiffness: Any,
+        posture_stiffness: Any,
+        damping: Any,
+        friction: Any,
+        z: Any,
+        time_step: Any,
+    ) -> ImpedanceTorque:
+        springs = Springs(stiffness, damping[0], posture, posture_stiffness, damping[1])
+        rows = [target[k : k + 4] for k in range(0, 16, 4)]
+        *terms, presliding = [friction[k * n : k * n + n] for k in range(len(TERMS) + 1)]
+        sliding = Sliding(terms, presliding, friction[-1], z, time_step[0])
+        return cartesian_impedance(
+            robot.tree,
+            frame,
+            springs,
+            rows,
+            velocity,
+            wrench,
+            posture_velocity,
+            sliding,
+            q,
+            qd,
+        )
+
+    inputs = {'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'wrench': 6}
+    inputs |= {'posture': n, 'posture_velocity': n}
+    inputs |= {'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
+    inputs |= {'friction': (len(TERMS) + 1) * n + 1, 'z': n, 'time_step': 1}
+    key = f'cartesian_impedance of {frame}'
+    return arm.programs.compiled(key, law, inputs, result=ImpedanceTorque).call
+
+
+@functools.lru_cache(maxsize=8)
+def numbers_of(friction: JointFriction | None, n: int) -> Array:
+    """Return coefficients by term, pre-sliding length, (n) each, and 1 of a law with memory."""
+    if friction is None:
+        return np.concatenate([np.zeros(len(TERMS) * n), np.ones(n), [0.0]])
+    zero = np.zeros(n)
+    rows = [zero + friction.coefficients.get(term, 0.0) for term in TERMS]
+    return np.concatenate([*rows, zero + friction.presliding, [float(friction.law.memory)]])
 
 
 class StiffnessRamp:

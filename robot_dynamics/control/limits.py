@@ -103,10 +103,7 @@ def reference_violations(
 
 def position_limits(model: RobotModel, present: Sequence[Array] = ()) -> tuple[Array, Array]:
     """Return lower and upper limits (n,), extended to positions that are beyond them."""
-    # lower == upper == 0 stands for limits that are not specified.
-    unlimited = (model.lower == 0) & (model.upper == 0)
-    lower = np.where(unlimited, -np.inf, model.lower)
-    upper = np.where(unlimited, np.inf, model.upper)
+    lower, upper = model.lower, model.upper
     for q in present:
         lower, upper = np.minimum(lower, q), np.maximum(upper, q)
     return lower, upper

@@ -35,11 +35,14 @@ FORGOTTEN = np.exp(-3.0)  # part of an unknown direction of friction that does n
 class ObserverSettings:
     """Settings of a momentum observer."""
 
-    poles: float = setting(150.0, 'Rate of both poles of the external torque', '1/s', POLES)
+    poles: float = setting(
+        150.0, 'Rate of both poles of the torque by which contact is found', '1/s', POLES
+    )
     poles_along_momentum: float = setting(
         150.0,
-        'Rate of the poles of the part along the momentum, where errors of time stamps are; lower '
-        'than poles (60 1/s) where stamps jitter',
+        'Rate of the poles of its part along the momentum, where errors of time stamps are, and '
+        'of the published external torque; lower than poles (100 behind 200 1/s) where stamps '
+        'jitter',
         '1/s',
         POLES,
     )
@@ -79,6 +82,7 @@ class MomentumObserver:
 
     Attributes:
         external_torque: (n,) N m or N, of the last update; zero at the start.
+        prompt_torque: (n,) the same by which contact is found, with `poles`.
         state: after the last update; None at the start.
         settings: of the observer.
         friction: of its joints.
@@ -119,12 +123,12 @@ class MomentumObserver:
         self._last: Sample | None = None
         self.state: ObserverState | None = None
         self._efforts: deque[tuple[float, Array]] = deque()
-        self.external_torque = np.zeros(self.arm.model.n)
+        self.external_torque = self.prompt_torque = np.zeros(self.arm.model.n)
 
     def continue_from(self, other: MomentumObserver) -> None:
         """Go on where an observer of the same arm is that has another payload or gravity."""
         self._last, self._efforts, self.state = other._last, other._efforts.copy(), other.state
-        self.external_torque = other.external_torque
+        self.external_torque, self.prompt_torque = other.external_torque, other.prompt_torque
         self._balance_anew()
 
     def use(self, arm: Dynamics) -> None:
@@ -162,7 +166,8 @@ class MomentumObserver:
             q, qd, delayed, np.array([t - last.t]), *self._constants, *self.state
         )
         self.state = ObserverState(*found[:-1])
-        self._last, self.external_torque = sample._replace(effort=delayed), found.external_torque
+        self.external_torque, self.prompt_torque = found.external_torque, found.prompt_torque
+        self._last = sample._replace(effort=delayed)
         return True
 
     def _begin(self, sample: Sample) -> None:
@@ -172,7 +177,7 @@ class MomentumObserver:
         self._last = sample
         p, u = self._balance(sample, zero)
         one = np.ones_like(sample.q)
-        self.state = ObserverState(p, u, sample.q, zero, one, zero, zero, zero, zero)
+        self.state = ObserverState(p, u, sample.q, zero, one, *[zero] * 6)
 
     def _balance(self, sample: Sample, z: Array) -> tuple[Array, Array]:
         """Return momentum and its rate without efforts at a sample."""

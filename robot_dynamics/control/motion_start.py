@@ -12,8 +12,10 @@ import numpy as np
 
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import (
+    TOLERANCE,
     check_change,
     check_distance,
+    excursions,
     reference_violations,
     step_time,
 )
@@ -110,6 +112,7 @@ class MotionStart:
             return Streamed(reference, stream_join(model, present, reference, state.q))
         motion = before.next(reference, now)
         self._check_reference(motion.sample(0.0), present, state)
+        self._check_join(motion)
         # References may arrive in bursts, which together move by one period more than their time.
         period = self._shortest_period
         times = min(max(since, period), since + period - before.ahead), max(since, CLOSE)
@@ -126,6 +129,23 @@ class MotionStart:
             raise TrajectoryError('; '.join(reasons))
         for q in (present.q, state.q):
             self._check_distance(reference.q, q, 'the reference is')
+
+    def _check_join(self, stream: Streamed) -> None:
+        """Check the velocity of a stream that goes on as it does, while it is being joined."""
+        model, join = self._model, stream.join
+        left = join.duration - stream.joined
+        if left <= 0:
+            return
+        # Its position, velocity and acceleration at both ends determine the rest of the join.
+        rows = ([row, np.zeros(model.n)] for row in join.sample(stream.joined))
+        rest = Trajectory(model.joint_names, [0.0, left], *rows)
+        qd, most = stream.reference.qd, model.velocity_limit + TOLERANCE
+        for j, low, high in excursions(rest, 1, -most - qd, most - qd):
+            speed = max(-qd[j] - low, qd[j] + high)
+            raise TrajectoryError(
+                f'joint {model.joint_names[j]!r} would reach the velocity {speed:.6g} until the '
+                f'stream is joined; its limit is {model.velocity_limit[j]:g}'
+            )
 
     def path(
         self,

@@ -92,7 +92,7 @@ class PayloadTest:
         """
         for loaded in self._observers:
             loaded.update(t, q, qd, effort)
-        r, sigma = self._observer.external_torque, np.hypot(sigma, FLOOR)
+        r, sigma = self._observer.prompt_torque, np.hypot(sigma, FLOOR)
         self._moved = self._moved or bool(np.abs(q - self._q).max() > MOVED)
         settled = SETTLING / self._observer.settings.poles
         kept = np.exp((self._last - t) / MEMORY)
@@ -100,7 +100,7 @@ class PayloadTest:
         if t - self._began < settled:
             return None
         # r_loaded - r = Y theta
-        changes = np.array([loaded.external_torque - r for loaded in self._observers]) / UNIT
+        changes = np.array([loaded.prompt_torque - r for loaded in self._observers]) / UNIT
         Y = np.column_stack([changes[0], *(changes[1:] - changes[0]) / AWAY]) / sigma[:, None]
         J = self._observer.arm.jacobian(q, self._link)
         for fit, columns in ((self._payload, -Y), (self._wrench, J.T / sigma[:, None])):

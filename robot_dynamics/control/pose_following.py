@@ -3,7 +3,8 @@
 
 The rule of `reference_following`: **the target is continuous, or is placed where the frame is.**
 It is placed in these cases only: nothing was followed before, time went back, or the frame is
-further than the largest distance after a gap of the joint states.
+further than the largest distance after a gap of the joint states. The equations are in
+`algorithms.pose_motion`.
 
 The target moves towards the last pose of the stream, as fast as its velocity and acceleration
 limits allow, and arrives at rest. It stays within the largest distance of the frame: an obstacle
@@ -14,21 +15,23 @@ holds.
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from robot_dynamics.algorithms.rotation_vector import rotation_vector
-from robot_dynamics.algorithms.vectors import Vector, dot
+from robot_dynamics.algorithms.pose_motion import Target, advanced, displacement
+from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.control.impedance import PoseReference
 from robot_dynamics.control.motions import SECOND, STOPPING, Phase
 from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.spatial import Array, axis_rotation
+from robot_dynamics.programs import version_of
+from robot_dynamics.spatial import Array
 
 ORTHOGONAL = 1e-6  # largest error of R^T R
-TINY = 1e-300
-ROTATION, TRANSLATION = slice(0, 3), slice(3, 6)
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,10 @@ class PoseFollower:
         if (
             before is None
             or restarted
-            or (since > self._timeout and self._is_far(displacement(frame, before.pose)))
+            or (
+                since > self._timeout
+                and self._is_far(displacement(frame.tolist(), before.pose.tolist()))
+            )
         ):
             why = f'no joint states for {since / SECOND:.3f} s, and the arm is off its target'
             if restarted:
@@ -145,80 +151,48 @@ class PoseFollower:
 
     def _is_far(self, way: list[float]) -> bool:
         angle, distance = self._limits.distance
-        return math.hypot(*way[ROTATION]) > angle or math.hypot(*way[TRANSLATION]) > distance
+        return math.hypot(*way[:3]) > angle or math.hypot(*way[3:]) > distance
 
     def _moved(self, target: PoseReference, frame: Array, dt: float) -> PoseReference:
         """Return the target after an interval."""
-        pose, v = target.pose, target.velocity.tolist()
-        if self._goal is None and not any(v):
-            return PoseReference(self._near(pose, frame), target.velocity)
-        way = None if self._goal is None else displacement(pose, self._near(self._goal, frame))
-        steps, velocities = zip(
-            *(
-                approach(
-                    None if way is None else way[part],
-                    v[part],
-                    self._limits.velocity[k],
-                    self._limits.acceleration[k],
-                    dt,
-                )
-                for k, part in enumerate((ROTATION, TRANSLATION))
-            ),
-            strict=True,
+        goal = target.pose if self._goal is None else self._goal
+        limits = self._limits
+        found = follower_program()(
+            frame.reshape(16),
+            target.pose.reshape(16),
+            target.velocity,
+            goal.reshape(16),
+            np.array([float(self._goal is not None)]),
+            np.array([*limits.velocity, *limits.acceleration, *limits.distance]),
+            np.array([dt]),
         )
-        moved = self._near(displaced(pose, [*steps[0], *steps[1]]), frame)
-        return PoseReference(moved, np.array([*velocities[0], *velocities[1]]))
-
-    def _near(self, wanted: Array, frame: Array) -> Array:
-        """Return a pose, drawn to within the largest distance of the frame."""
-        way = displacement(frame, wanted)
-        if not self._is_far(way):
-            return wanted
-        for part, most in zip((ROTATION, TRANSLATION), self._limits.distance, strict=True):
-            share = most / max(math.hypot(*way[part]), most)
-            way[part] = [share * x for x in way[part]]
-        return displaced(frame, way)
+        return PoseReference(*found)
 
 
-def approach(
-    way: Vector | None, v: Vector, speed: float, acceleration: float, dt: float
-) -> tuple[list[float], list[float]]:
-    """Return the step and the velocity (3) of the fastest motion to rest at a goal.
+@functools.cache
+def follower_program() -> Callable[..., Target]:
+    """Return `algorithms.pose_motion.advanced` in machine code.
 
-    Args:
-        way: (3) to the goal; None: to rest, anywhere.
-        v: (3) present velocity.
-        speed: largest.
-        acceleration: largest.
-        dt: interval, s.
+    Its arguments are the poses of frame and target (16), the velocity (6), the goal (16), whether
+    it is followed (1), limits (6), and the interval (1).
     """
-    most, wanted = acceleration * dt, [0.0, 0.0, 0.0]
-    size = 0.0 if way is None else math.hypot(*way)
-    if way is not None and size <= most * dt and math.hypot(*v) <= most:
-        return list(way), wanted
-    if way is not None and size > 0:
-        # (v + s) dt / 2 + s^2 / (2 a) = |way|: after this interval the goal is a stop away
-        rest = max(size - 0.5 * dt * dot(v, way) / size, 0.0)
-        s = math.sqrt((0.5 * most) ** 2 + 2.0 * acceleration * rest) - 0.5 * most
-        wanted = [min(s, speed) / size * x for x in way]
-    change = [a - b for a, b in zip(wanted, v, strict=True)]
-    share = min(1.0, most / max(math.hypot(*change), TINY))
-    after = [a + share * b for a, b in zip(v, change, strict=True)]
-    return [0.5 * dt * (a + b) for a, b in zip(v, after, strict=True)], after
 
+    def rows(x: Any) -> list[Any]:
+        return [x[k : k + 4] for k in range(0, 16, 4)]
 
-def displacement(start: Array, end: Array) -> list[float]:
-    """Return rotation vector and translation (6) between poses (4, 4), in the base's axes."""
-    turn = rotation_vector((end[:3, :3] @ start[:3, :3].T).tolist())
-    return [*turn, *(end[:3, 3] - start[:3, 3]).tolist()]
+    def step(
+        frame: Any, pose: Any, velocity: Any, goal: Any, follows: Any, limits: Any, dt: Any
+    ) -> Target:
+        target = Target(rows(pose), velocity)
+        pairs = [limits[k : k + 2] for k in range(0, 6, 2)]
+        return advanced(rows(frame), target, rows(goal), follows[0], pairs, dt[0])
 
-
-def displaced(start: Array, way: Vector) -> Array:
-    """Return the pose (4, 4) at a displacement (6) from another."""
-    end, angle = start.copy(), math.hypot(*way[ROTATION])
-    if angle > 0:
-        R = axis_rotation(np.divide(way[ROTATION], angle), angle) @ start[:3, :3]
-        # The nearest rotation, to rounding: R (3 - R^T R) / 2
-        end[:3, :3] = 0.5 * R @ (3.0 * np.eye(3) - R.T @ R)
-    end[:3, 3] += way[TRANSLATION]
-    return end
+    inputs = {'frame': 16, 'pose': 16, 'velocity': 6, 'goal': 16, 'follows': 1}
+    return compile_program(
+        step,
+        inputs | {'limits': 6, 'time_step': 1},
+        name='pose_following',
+        key=f'pose_following {version_of(__name__)}',
+        outputs=Target._fields,
+        result_type=Target._make,
+    ).call

@@ -18,6 +18,7 @@ from robot_dynamics.friction.laws import (
     PRESLIDING,
     FrictionLaw,
     FrictionLawError,
+    law_torque,
     sliding_level,
 )
 from robot_dynamics.spatial import Array
@@ -87,10 +88,7 @@ class JointFriction:
         """
         if z is None:
             z = sliding_direction(np.asarray(qd))
-        # b v + (c + k |tau| + s exp(-(v / v_s)^2)) z
-        return np.asarray(
-            self.coefficients['viscous'] * np.asarray(qd) + self.sliding_level(qd, tau) * z
-        )
+        return np.asarray(law_torque(self.coefficients, np.asarray(qd), np.asarray(tau), z))
 
     def sliding_level(self, qd: ArrayLike, tau: ArrayLike) -> Array:
         """Return c + k |tau| + s exp(-(v / v_s)^2), the factor of z [N m or N], for (..., n)."""

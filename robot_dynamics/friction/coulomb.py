@@ -28,6 +28,10 @@ class Friction(NamedTuple):
         """Return the torques that the motors supply against friction (n), at velocities (n)."""
         return [joint_friction(b, c, v) for b, c, v in zip(*self, qd, strict=True)]
 
+    def damping(self, qd: Any) -> list[Scalar]:
+        """Return the derivatives of the torques by the velocities (n)."""
+        return [_joint_damping(b, c, v) for b, c, v in zip(*self, qd, strict=True)]
+
 
 def joint_friction(viscous: Scalar, coulomb: Scalar, qd: Scalar) -> Scalar:
     """Return the friction of one joint; of many, elementwise, if the arguments are arrays."""
@@ -35,6 +39,14 @@ def joint_friction(viscous: Scalar, coulomb: Scalar, qd: Scalar) -> Scalar:
     if is_zero(coulomb):
         return viscous * qd
     return viscous * qd + coulomb * sliding_direction(qd)
+
+
+def _joint_damping(viscous: Scalar, coulomb: Scalar, qd: Scalar) -> Scalar:
+    # F_v + F_s (1 - z^2) / v_0
+    if is_zero(coulomb):
+        return viscous
+    z = sliding_direction(qd)
+    return viscous + coulomb * (1 / COULOMB_SPEED) * (1.0 - z * z)
 
 
 def sliding_direction(qd: Scalar, width: float = COULOMB_SPEED) -> Scalar:

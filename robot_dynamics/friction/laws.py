@@ -173,6 +173,18 @@ def sliding_level(coefficients: Mapping[str, Scalar], qd: Scalar, tau: Scalar) -
     return level
 
 
+def law_torque(coefficients: Mapping[str, Scalar], qd: Scalar, tau: Scalar, z: Scalar) -> Scalar:
+    """Return b v + (c + k |tau| + s exp(-(v / v_s)^2)) z [N m or N].
+
+    Args:
+        coefficients: by term, 'viscous' among them.
+        qd: velocity, rad/s or m/s.
+        tau: torque of the rigid-body model, N m or N.
+        z: direction of sliding.
+    """
+    return coefficients['viscous'] * qd + sliding_level(coefficients, qd, tau) * z
+
+
 def played(y: Scalar, q: Scalar, half_width: Scalar) -> Scalar:
     """Return the position behind a play operator: y, moved as little as keeps it near q.
 

@@ -11,14 +11,24 @@ Joint i moves along z_{i-1} in the standard convention, along z_i in the modifie
 Row i of a modified table holds a_{i-1} and alpha_{i-1}, as printed. A revolute joint adds q_i to
 theta_i, a prismatic one adds q_i to d_i; theta_i and d_i of the table are then the offsets.
 
+As a CSV file a table has a column per entry of a row, in any order, and the inertias:
+
+    a,     alpha, d,   theta, type,     mass, com,       inertia
+    0.35,  0,     0.4, 0,     revolute, 6,    -0.18 0 0, 0.002 0.06 0.06
+    0.25,  pi,    0,   0,     revolute, 4,    -0.13 0 0, 0.001 0.02 0.02
+
 Source: Milićević, Golubović and Slavković, (2.1), for the standard form; Craig, Introduction to
 Robotics, 3rd ed. (2005), (3.6), for the modified form.
 """
 
 from __future__ import annotations
 
+import csv
+import os
+import re
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,12 +36,25 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import InertialWarning, ModelError
 from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.inertia import Inertial, inconsistency, malformation, transformed
+from robot_dynamics.model.inertia import (
+    Inertial,
+    inconsistency,
+    malformation,
+    symmetric,
+    transformed,
+)
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_x, rotation_z
 
 CONVENTIONS = ('standard', 'modified')
 KINDS = ('revolute', 'prismatic')
+COLUMNS = ('a', 'alpha', 'd', 'theta', 'type', 'mass', 'com', 'inertia')  # of a CSV file
+EXPECTED = {  # of its cells: how many numbers
+    'a': ((1,), 'a number, or a multiple of pi such as -pi/2'),
+    'com': ((3,), '3 numbers'),
+    'inertia': ((3, 6), '3 or 6 numbers'),
+}
+MULTIPLE_OF_PI = re.compile(r'(?P<factor>[-+]?[\d.]*)\*?pi(/(?P<divisor>[\d.]+))?')
 
 
 class Row(NamedTuple):
@@ -133,3 +156,88 @@ def _row(i: int, row: Any) -> Row:
         values.append(number)
     a, alpha, d, theta = values
     return Row(a, alpha, d, theta, kind)
+
+
+# -- tables in files ------------------------------------------------------------------------
+
+
+def load_dh(
+    file: str | os.PathLike[str], *, convention: str, gravity: ArrayLike = STANDARD_GRAVITY
+) -> RobotModel:
+    """Return the serial arm of a Denavit-Hartenberg table in a CSV file; its name is the file's.
+
+    The first line names the columns: a, d [m], alpha, theta [rad], also as multiples of pi such as
+    -pi/2; type 'revolute' or 'prismatic'; mass [kg]; com, x y z [m], and inertia, ixx iyy izz or
+    ixx ixy ixz iyy iyz izz about it [kg m^2], both in the row's link frame. Lines that begin with
+    # are comments.
+
+    Args:
+        file: the table.
+        convention: 'standard' or 'modified'.
+        gravity: (3,) gravity vector in frame {0}, m/s^2.
+
+    Raises:
+        ModelError: the file cannot be read, or a value is wrong; the message names file, row and
+            value.
+
+    Warns:
+        InertialWarning: an inertia is physically inconsistent.
+    """
+    path = Path(os.fsdecode(file))
+    try:
+        rows = _csv_rows(path.read_text(encoding='utf-8-sig'))
+        return from_dh(
+            [[row[name] for name in COLUMNS[:5]] for row in rows],
+            convention=convention,
+            inertias=[Inertial(*(row[name] for name in COLUMNS[5:])) for row in rows],
+            gravity=gravity,
+            name=path.stem,
+        )
+    except (ModelError, OSError, UnicodeError, csv.Error) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise ModelError(f'{path}: {reason}') from error
+
+
+def _csv_rows(text: str) -> list[dict[str, Any]]:
+    """Return the values of each row, by column."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith('#')]
+    head, *rows = list(csv.reader(lines, skipinitialspace=True)) or [[]]
+    names = [name.strip() for name in head]
+    if sorted(names) != sorted(COLUMNS):
+        raise ModelError(f'the columns are {", ".join(names)}; expected {", ".join(COLUMNS)}')
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise ModelError(f'row {i} has {len(row)} values; expected {len(names)}')
+    return [
+        {name: _value(i, name, text.strip()) for name, text in zip(names, row, strict=True)}
+        for i, row in enumerate(rows)
+    ]
+
+
+def _value(i: int, column: str, text: str) -> Any:
+    """Return the value of a cell: a text, a number, a vector (3,) or a tensor (3, 3)."""
+    if column == 'type':
+        return text
+    sizes, expected = EXPECTED.get(column, EXPECTED['a'])
+    try:
+        numbers = [_number(word) for word in text.split()]
+    except (ValueError, ZeroDivisionError):
+        numbers = []
+    if len(numbers) not in sizes:
+        raise ModelError(f'row {i}: {column} is {text!r}; it must be {expected}')
+    if column == 'inertia':
+        return np.diag(numbers) if len(numbers) == 3 else symmetric(numbers)
+    return np.array(numbers) if column == 'com' else numbers[0]
+
+
+def _number(text: str) -> float:
+    """Return a number, or a multiple of pi. Raises ValueError, ZeroDivisionError."""
+    match = MULTIPLE_OF_PI.fullmatch(text)
+    if match is None:
+        return float(text)
+    factor = match['factor']
+    return (
+        float(f'{factor}1' if factor in ('', '+', '-') else factor)
+        * np.pi
+        / float(match['divisor'] or 1)
+    )

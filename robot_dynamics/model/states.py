@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint ranges and random joint states within the limits of a robot.
 
-A missing position limit, or a blank one (lower == upper == 0), is replaced by a quarter turn or
+A missing position limit, or one that leaves no range, is replaced by a quarter turn or
 half a metre in either direction.
 """
 

@@ -97,12 +97,6 @@ class DynamicsParameters(MeasuredParameters):
     acceleration_cutoff: float = parameter(
         20.0, 'Cut-off frequency of that low-pass, Hz.', (0.1, 1000.0), live=True
     )
-    payload_window: float = parameter(
-        20.0,
-        'Length of the last joint states that ~/estimate_payload uses, s.',
-        (4.0, 100.0),
-        live=True,
-    )
 
 
 class DynamicsNode(RobotNode):

@@ -44,7 +44,6 @@ ros/torque_law.py, ros/state_watch.py and ros/torque_output.py.
 from __future__ import annotations
 
 import time
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -64,6 +63,7 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import MotionStatus, Present
+from robot_dynamics.ros.motor_mode import Mode
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.reference_input import ReferenceInput
 from robot_dynamics.ros.robot_source import RobotSource
@@ -77,58 +77,8 @@ from robot_dynamics.spatial import Array
 WATCHDOG_PERIOD = 0.02  # s
 
 
-class Mode(Enum):
-    """What the node does with the motors; the values are words of `~/status`."""
-
-    DISABLED = motion_status.IDLE  # no torque
-    RELEASING = motion_status.STOPPING  # disabled; the torque is being brought to the last one
-    BLOCKED = motion_status.FAULTED  # enabled; another node commands the motors
-    WAITING = motion_status.WAITING  # enabled; without joint states
-    COMMANDING = 'as the reference'  # enabled; a torque for every joint state
-    COLLIDED = 'collided'  # `on_collision`, until it is enabled again
-
-    @property
-    def enabled(self) -> bool:
-        """Whether motions are followed."""
-        return self not in (Mode.DISABLED, Mode.RELEASING, Mode.COLLIDED)
-
-
 class FeedforwardNode(RobotNode):
-    """Answers every joint state with the torque that follows the reference.
-
-    Its mode is WAITING at first, or DISABLED without `start_enabled`. It is blocked by another
-    node that publishes on the same command topics. What the table lacks leaves the mode as it is.
-
-        mode         event               if                       next mode
-        DISABLED     enabled                                      WAITING
-        DISABLED     enabled             another node commands    BLOCKED
-        WAITING      joint state                                  COMMANDING
-        WAITING      blocked                                      BLOCKED
-        WAITING      disabled                                     DISABLED
-        WAITING      disabled            a torque was published   RELEASING
-        COMMANDING   joint states stop                            WAITING
-        COMMANDING   blocked                                      BLOCKED
-        COMMANDING   disabled                                     RELEASING
-        COMMANDING   other joints                                 WAITING
-        COMMANDING   activated again                              WAITING
-        COMMANDING   collision                                    COLLIDED
-        COLLIDED     enabled                                      COMMANDING
-        COLLIDED     enabled             joint states stopped     WAITING
-        COLLIDED     disabled                                     RELEASING
-        COLLIDED     blocked                                      DISABLED
-        COLLIDED     other joints                                 DISABLED
-        COLLIDED     activated again                              DISABLED
-        BLOCKED      unblocked                                    COMMANDING
-        BLOCKED      unblocked           joint states stopped     WAITING
-        BLOCKED      disabled                                     DISABLED
-        RELEASING    enabled                                      COMMANDING
-        RELEASING    enabled             joint states stopped     WAITING
-        RELEASING    enabled             far from the reference   WAITING
-        RELEASING    torque released                              DISABLED
-        RELEASING    blocked                                      DISABLED
-        RELEASING    other joints                                 DISABLED
-        RELEASING    activated again                              DISABLED
-    """
+    """Answers every joint state with the torque that follows the reference; see `Mode`."""
 
     table = FeedforwardParameters
 
@@ -141,13 +91,9 @@ class FeedforwardNode(RobotNode):
         self._status = MotionStatus(self, self._present)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
+        report, enabled = self._status.report, lambda: self.mode.enabled
         self.frame = self.add(
-            FrameImpedance(
-                self,
-                self._status.report,
-                lambda: self.mode.enabled,
-                lambda: self.torques.restart(),
-            )
+            FrameImpedance(self, report, enabled, lambda: self.torques.restart())
         )
         self.law = self.add(TorqueLaw(self, self.frame))
         self.torques = self.add(
@@ -155,13 +101,7 @@ class FeedforwardNode(RobotNode):
         )
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.references = self.add(
-            ReferenceInput(
-                self,
-                self.joint_states,
-                self._status.report,
-                lambda: self.mode.enabled,
-                self.frame.follower,
-            )
+            ReferenceInput(self, self.joint_states, report, enabled, self.frame.follower)
         )
         self.collisions = self.add(CollisionInput(self, self._on_collision))
         self._collision = ''

@@ -12,10 +12,12 @@ Publishes, stamped as the joint state from which they are computed
     ~/contact          diagnostic_msgs/DiagnosticArray  none, contact, collision, payload or
                                                         like a payload: at each change, and 10 Hz
     ~/payload          geometry_msgs/InertiaStamped     the present payload, latched
+    ~/payload_estimate geometry_msgs/InertiaStamped     the last estimate, latched
     /diagnostics       diagnostic_msgs/DiagnosticArray
 Offers
     ~/learn            std_srvs/SetBool  true: learn the thresholds from the free motion that
                                          follows; false: use them
+    ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
 spike; a repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
@@ -48,6 +50,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameters import parameter_values
+from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
@@ -71,6 +74,7 @@ class MomentumObserverNode(RobotNode):
         self.payload = self.add(
             PayloadInput(self, compile_while_active=False, varied=self._use_payload)
         )
+        self.payloads = self.add(PayloadEstimator(self))
         self.torques_out = self.create_publisher(JointState, '~/external_torque', qos.STREAM_OUT)
         self.wrenches_out = self.create_publisher(
             WrenchStamped, '~/external_wrench', qos.STREAM_OUT
@@ -113,7 +117,7 @@ class MomentumObserverNode(RobotNode):
         """Use other parameters from the next state on."""
         varied = tuple(VaryingRobotParameters.LIVE)
         own = {name for name in changes if not name.startswith(varied)}
-        if self.arm is not None and own - {'diagnostics_period'}:
+        if self.arm is not None and own - {'diagnostics_period', 'payload_window'}:
             self._set_up(self.arm)
 
     @override
@@ -160,6 +164,7 @@ class MomentumObserverNode(RobotNode):
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish what the environment exerts at one complete joint state."""
+        self.payloads.record(state)
         if state.effort is None:
             self.health.counts['joint state without effort'] += 1
             return

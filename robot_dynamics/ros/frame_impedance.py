@@ -19,11 +19,12 @@ from robot_dynamics.control.impedance import (
 )
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import Phase
-from robot_dynamics.control.pose_following import PoseFollower
+from robot_dynamics.control.pose_following import PoseFollower, follower_program
 from robot_dynamics.control.torque_limiting import LONGEST_STEP
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.impedance_parameters import CARTESIAN
@@ -32,7 +33,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
 from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.part import Part
-from robot_dynamics.ros.wrench_input import WrenchInput
+from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
 from robot_dynamics.spatial import Array
 
 
@@ -41,6 +42,7 @@ class FrameImpedance(Part):
 
     Attributes:
         follower: chooses the target for every joint state.
+        pose_guard, wrench_guard: of several publishers of poses and of wrenches.
         ended: why the last torque ended a motion of the target, or ''.
     """
 
@@ -66,11 +68,15 @@ class FrameImpedance(Part):
         self._state: JointReading | None = None
         self._rejecting = False  # the last pose was rejected
         self.ended = ''
-        self._wrench = node.add(WrenchInput(node, profile=qos.COMMANDS_IN, topic='target_wrench'))
+        self._wrench = node.add(
+            WrenchInput(node, profile=qos.COMMANDS_IN, what='target wrench', accept=self._accepted)
+        )
         poses = node.create_subscription(
             PoseStamped, 'target_pose', self._on_pose, qos.COMMANDS_IN
         )
-        self._guard = node.add(CommandInputGuard(node, [poses.topic_name]))
+        self.pose_guard = node.add(CommandInputGuard(node, [poses.topic_name]))
+        wrenches = node.resolve_topic_name('target_wrench')
+        self.wrench_guard = node.add(CommandInputGuard(node, [wrenches]))
 
     # -- the robot and the parameters -------------------------------------------------------
 
@@ -102,6 +108,7 @@ class FrameImpedance(Part):
             impedance = self._node.parameters.impedance(arm.model)
             law.torque(zero, zero, PoseReference(np.eye(4), np.zeros(6)), impedance)
             arm.forward_kinematics(zero, frame)
+            follower_program()
 
     @override
     def use(self, arm: Dynamics) -> None:
@@ -122,12 +129,19 @@ class FrameImpedance(Part):
 
     # -- torques ----------------------------------------------------------------------------
 
-    def torque(self, state: JointReading, reference: Reference, gravity: bool) -> Array:
+    def torque(
+        self,
+        state: JointReading,
+        reference: Reference,
+        friction: JointFriction | None,
+        gravity: bool,
+    ) -> Array:
         """Return the torque (n,) of the law, with gravity if wanted.
 
         Args:
             state: of the joints, with velocities.
             reference: of the joints, the posture in the null space.
+            friction: of the joints, to be fed forward; None: none is.
             gravity: whether the torque contains g.
         """
         assert state.qd is not None  # the law is not asked otherwise
@@ -140,15 +154,27 @@ class FrameImpedance(Part):
         )
         if follower.placed or before is None:
             self._ramp, self._error, before = StiffnessRamp(self._wanted), np.zeros(6), state
+            self._z = np.zeros(arm.model.n)
             self._placed()
         if self.ended:
             self._node.get_logger().warning(f'{self.ended}: {follower.doing}')
         dt = min(max((state.stamp - before.stamp) / messages.SECOND, 0.0), LONGEST_STEP)
         impedance = self._ramp.advance(self._wanted, dt, self._error)
-        found = self._compiled[1].torque(state.q, state.qd, target, impedance, posture=reference.q)
-        self._error, self._state = found.error, state
+        found = self._compiled[1].torque(
+            state.q,
+            state.qd,
+            target,
+            impedance,
+            posture=reference.q,
+            # Nothing moves a posture without stiffness.
+            posture_velocity=reference.qd * (impedance.posture_stiffness > 0),
+            friction=friction,
+            z=self._z,
+            time_step=dt,
+        )
+        self._error, self._z, self._state = found.error, found.z, state
         pressing = self._wrench.joint_torque(arm, state.q, state.stamp)
-        tau = found.tau if gravity else found.impedance
+        tau = found.tau if gravity else found.impedance + found.friction
         return tau if pressing is None else tau + pressing
 
     @property
@@ -174,14 +200,8 @@ class FrameImpedance(Part):
         if not (node.active and self._enabled()):
             return
         try:
-            if node.parameters.control_law != CARTESIAN:
-                raise TrajectoryError(
-                    f'control_law is {node.parameters.control_law}; poses are followed with '
-                    f'{CARTESIAN} alone'
-                )
-            if self._state is not None and self._state.stamp == 0:
-                raise TrajectoryError(UNSTAMPED)
-            self._guard.reject_conflict()
+            self._last_state()
+            self.pose_guard.reject_conflict()
             goal = self._in_base(message)
             stamp = messages.nanoseconds(message.header.stamp) or time.monotonic_ns()
             begins = self._rejecting or self.follower.phase is not Phase.FOLLOWING
@@ -201,7 +221,26 @@ class FrameImpedance(Part):
         T, frame = messages.pose(message.pose), self._node.own_frame(message.header.frame_id)
         if not frame:
             return T
-        if self._state is None:
-            raise TrajectoryError('no joint state of the whole robot has been received yet')
-        base: Array = self._node.arm.forward_kinematics(self._state.q, frame)
+        base: Array = self._node.arm.forward_kinematics(self._last_state().q, frame)
         return base @ T
+
+    def _accepted(self, wrench: StampedWrench) -> StampedWrench | None:
+        """Return a wrench with the time of the last state, if it has none itself."""
+        if not self._enabled():
+            return None
+        state = self._last_state()
+        self.wrench_guard.reject_conflict()
+        return wrench if wrench.stamp else wrench._replace(stamp=state.stamp)
+
+    def _last_state(self) -> JointReading:
+        """Return the last state. Raises TrajectoryError if there is nothing to follow targets."""
+        law, state = self._node.parameters.control_law, self._state
+        if law != CARTESIAN:
+            raise TrajectoryError(
+                f'control_law is {law}; poses and wrenches are followed with {CARTESIAN} alone'
+            )
+        if state is None:
+            raise TrajectoryError('no joint state of the whole robot has been received yet')
+        if state.stamp == 0:
+            raise TrajectoryError(UNSTAMPED)
+        return state

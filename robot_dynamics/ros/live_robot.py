@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states, payload and description of a robot on topics, received in a thread.
+"""Joint states, payload, external torques and description of a robot, received in a thread.
 
 Subscribes, relative to a namespace
     robot_description   std_msgs/String                 latched
     joint_states        sensor_msgs/JointState          best effort
     payload             geometry_msgs/InertiaStamped    latched; frame_id may have a prefix
+    momentum_observer_node/external_torque, external_wrench, contact    as that node publishes
 """
 
 from __future__ import annotations
@@ -15,19 +16,30 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import rclpy
-from geometry_msgs.msg import InertiaStamped
+from diagnostic_msgs.msg import DiagnosticArray
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_dynamics.control import VelocityFilter
-from robot_dynamics.control.joint_reading import JointDataError, JointReading, JointStateReader
-from robot_dynamics.ros import qos
+from robot_dynamics.control.joint_reading import (
+    JointDataError,
+    JointMap,
+    JointReading,
+    JointStateReader,
+)
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.graph_client import GraphError, check_namespace
+from robot_dynamics.spatial import Array
+from robot_dynamics.view.state import External
+from robot_dynamics.view.viewed_motion import LATE
 
 NODE = 'robot_dynamics_view'
+OBSERVER = 'momentum_observer_node'
 HELD = 1.0  # s, a value of a joint without a new one
 POLL = 0.02  # s
 QUIET = 5.0  # s between two reports of rejected joint states
@@ -37,7 +49,7 @@ class LiveRobot:
     """A node that receives a robot's topics in a thread of its own.
 
     Attributes:
-        topics: fully qualified names of the joint states and of the description.
+        topics: fully qualified names of the joint states, the description and external torques.
     """
 
     def __init__(self, namespace: str = '', frame_prefix: str = '') -> None:
@@ -61,13 +73,24 @@ class LiveRobot:
         self._reader: JointStateReader | None = None
         self._reading: JointReading | None = None
         self._payload: tuple[str, float, tuple[float, ...]] | None = None
+        self._torque: Array | None = None  # external
+        self._felt = -math.inf  # when it was received, s
+        self._wrench: tuple[str, Array] | None = None
+        self._contact = ''
         self._call: Callable[[], None] = lambda: None
         self._report: Callable[[str], None] = lambda _: None
         subscribe = self._node.create_subscription
         description = subscribe(String, 'robot_description', self._on_description, qos.LATCHED)
         states = subscribe(JointState, 'joint_states', self._on_state, qos.JOINT_STATES_IN)
         subscribe(InertiaStamped, 'payload', self._on_payload, qos.LATCHED)
-        self.topics = states.topic_name, description.topic_name
+        torques = subscribe(
+            JointState, f'{OBSERVER}/external_torque', self._on_torque, qos.JOINT_STATES_IN
+        )
+        subscribe(
+            WrenchStamped, f'{OBSERVER}/external_wrench', self._on_wrench, qos.JOINT_STATES_IN
+        )
+        subscribe(DiagnosticArray, f'{OBSERVER}/contact', self._on_contact, qos.JOINT_STATES_IN)
+        self.topics = states.topic_name, description.topic_name, torques.topic_name
         self._thread = threading.Thread(target=self._spin, daemon=True)
         self._thread.start()
 
@@ -102,6 +125,7 @@ class LiveRobot:
             report: called with the reason why a message is rejected.
         """
         self._call, self._report = call, report
+        self._joints = JointMap(joint_names)
         self._reader = JointStateReader(joint_names, HELD, VelocityFilter(max_gap=HELD))
 
     def newest(self) -> JointReading | None:
@@ -111,6 +135,12 @@ class LiveRobot:
     def payload(self) -> tuple[str, float, tuple[float, ...]] | None:
         """Return link, mass [kg] and centre of mass [m] of the payload, None if it is unknown."""
         return self._payload
+
+    def external(self) -> tuple[External | None, External | None]:
+        """Return what momentum_observer_node estimates, None unless it does; the truth: None."""
+        if self._torque is None or self._wrench is None or time.monotonic() - self._felt > LATE:
+            return None, None
+        return External(self._torque, *self._wrench, self._contact), None
 
     def close(self) -> None:
         """End the node."""
@@ -141,9 +171,7 @@ class LiveRobot:
         try:
             reading = self._reader.read(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
         except JointDataError as error:
-            if time.monotonic() - self._reported > QUIET:
-                self._reported = time.monotonic()
-                self._report(f'{self.topics[0]}: {error}')
+            self._reject(self.topics[0], error)
             return
         if reading is not None:
             self._reading = reading
@@ -154,3 +182,33 @@ class LiveRobot:
         link = message.header.frame_id.removeprefix(self._prefix)
         self._payload = link, message.inertia.m, (com.x, com.y, com.z)
         self._call()
+
+    def _on_torque(self, message: Any) -> None:
+        if self._reader is None:
+            return
+        try:
+            self._torque = self._joints.complete(message.name, message.effort, 'external torque')
+        except JointDataError as error:
+            self._reject(self.topics[2], error)
+            return
+        self._felt = time.monotonic()
+
+    def _on_wrench(self, message: Any) -> None:
+        F = messages.wrench(message.wrench)
+        if np.isfinite(F).all():
+            self._wrench = message.header.frame_id.removeprefix(self._prefix), F
+
+    def _on_contact(self, message: Any) -> None:
+        for status in message.status:
+            figures = {one.key: one.value for one in status.values}
+            self._contact = status.message
+            joint, excess = figures.get('joint'), figures.get('excess')
+            if joint and excess:
+                self._contact += f', {excess} times the threshold of {joint}'
+            if mass := figures.get('mass [kg]'):
+                self._contact += f', {mass} kg'
+
+    def _reject(self, topic: str, error: JointDataError) -> None:
+        if time.monotonic() - self._reported > QUIET:
+            self._reported = time.monotonic()
+            self._report(f'{topic}: {error}')

@@ -337,3 +337,9 @@ class MeasuredParameters(LiveRobotParameters):
         'The measured effort does not include the torque that compensates gravity.',
         live=True,
     )
+    payload_window: float = parameter(
+        20.0,
+        'Length of the last joint states that ~/estimate_payload uses, s.',
+        (4.0, 100.0),
+        live=True,
+    )

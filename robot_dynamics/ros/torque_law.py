@@ -7,7 +7,11 @@ import numpy as np
 from typing_extensions import override
 
 from robot_dynamics.control import Reference, free_inertias, gravity_only
-from robot_dynamics.control.control_laws import compile_laws
+from robot_dynamics.control.control_laws import (
+    compile_laws,
+    joint_impedance,
+    obstacle_of_impedance,
+)
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
@@ -21,6 +25,7 @@ from robot_dynamics.ros.feedforward_parameters import (
 )
 from robot_dynamics.ros.frame_impedance import FrameImpedance
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
 
@@ -46,9 +51,11 @@ class TorqueLaw(Part):
 
     @override
     def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
-        """Reject lists that have neither one value nor one per joint."""
+        """Reject lists of another length than one or n, and a law that the arm cannot have."""
         parameters.check_drives(arm.model)
-        parameters.settings(arm.model)
+        settings = parameters.settings(arm.model)
+        if settings.law is joint_impedance and obstacle_of_impedance(arm):
+            raise ParameterError(obstacle_of_impedance(arm))
 
     @override
     def prepare(self, arm: Dynamics) -> None:
@@ -102,7 +109,9 @@ class TorqueLaw(Part):
             return self.gravity(state)
         law, gains, switches, *_ = self.settings
         if law is None:
-            return self._frame.torque(state, reference, switches.gravity) + self.settings.offset
+            friction = self.friction if switches.friction else None
+            tau = self._frame.torque(state, reference, friction, switches.gravity)
+            return tau + self.settings.offset
         self._tracked.move(state.q if self.is_led else reference.q)
         parts = law(self._node.arm, reference, state.q, state.qd, switches, gains, self._tracked)
         tau, share = parts.tau, self._node.parameters.lead_friction

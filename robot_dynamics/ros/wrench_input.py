@@ -41,14 +41,23 @@ class WrenchInput(Part):
         node: RobotNode,
         use: Callable[[StampedWrench], None] = lambda _: None,
         profile: QoSProfile = qos.JOINT_STATES_IN,
-        topic: str = 'external_wrench',
+        what: str = 'external wrench',
+        accept: Callable[[StampedWrench], StampedWrench | None] = lambda wrench: wrench,
     ):
-        """Subscribe; `use` is called with each valid wrench."""
-        self._node, self._use, self._topic = node, use, topic
+        """Subscribe.
+
+        Args:
+            node: of this part.
+            use: called with each valid wrench.
+            profile: quality of service.
+            what: name of the wrenches; their topic is it with underscores.
+            accept: returns what is used of a wrench; None: nothing. A RobotDynamicsError that it
+                raises rejects the wrench.
+        """
+        self._node, self._use, self._accept = node, use, accept
+        self._topic = what.replace(' ', '_')
         self.newest: StampedWrench | None = None
-        node.subscribe(
-            WrenchStamped, topic, topic.replace('_', ' '), self._read, self._take, profile
-        )
+        node.subscribe(WrenchStamped, self._topic, what, self._read, self._take, profile)
 
     @override
     def restart(self) -> None:
@@ -72,11 +81,11 @@ class WrenchInput(Part):
         F = np.concatenate([R @ wrench.F[:3], R @ wrench.F[3:]])
         return arm.wrench_torque(q, F, wrench.frame)
 
-    def _read(self, message: WrenchStamped) -> StampedWrench:
+    def _read(self, message: WrenchStamped) -> StampedWrench | None:
         frame = self._node.own_frame(message.header.frame_id)
         self._node.base.model.frame_index(frame)
         F = finite(messages.wrench(message.wrench), COMPONENTS, self._topic)
-        return StampedWrench(messages.nanoseconds(message.header.stamp), frame, F)
+        return self._accept(StampedWrench(messages.nanoseconds(message.header.stamp), frame, F))
 
     def _take(self, wrench: StampedWrench) -> None:
         self.newest = wrench

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from xml.parsers import expat
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial
@@ -187,10 +188,10 @@ def _pieces(text: bytes, element: _Element, values: Nested, where: str) -> Itera
                 missing[key] = value
         elif (name := key[1:]) in element.attributes:
             start, end = element.attributes[name]
-            yield _Piece(start, end, _written(value, text[start:end].decode()).encode())
+            yield _Piece(start, end, written(value, text[start:end].decode()).encode())
         else:
             after = max((e + 1 for _, e in element.attributes.values()), default=element.name_end)
-            yield _Piece(after, after, f' {name}="{_written(value)}"'.encode())
+            yield _Piece(after, after, f' {name}="{written(value)}"'.encode())
     if missing:
         yield _insertion(text, element, missing)
 
@@ -225,25 +226,25 @@ def _margin(text: bytes, element: _Element) -> str:
 
 def _elements(nested: Nested, margin: str) -> str:
     """Return the text of new elements."""
-    written = []
+    parts = []
     for tag, values in nested.items():
         assert isinstance(values, dict)
         attributes = ''.join(
-            f' {key[1:]}="{_written(value)}"'
+            f' {key[1:]}="{written(value)}"'
             for key, value in values.items()
             if not isinstance(value, dict)
         )
         inner: Nested = {k: value for k, value in values.items() if isinstance(value, dict)}
         content = _elements(inner, margin + _INDENT if margin else '')
-        written.append(
+        parts.append(
             f'{margin}<{tag}{attributes}>{content}{margin}</{tag}>'
             if inner
             else f'{margin}<{tag}{attributes}/>'
         )
-    return ''.join(written)
+    return ''.join(parts)
 
 
-def _written(value: Value, old: str = '') -> str:
+def written(value: ArrayLike, old: str = '') -> str:
     """Return the text of a number or vector; numbers that keep their value keep their digits."""
     numbers = np.atleast_1d(np.asarray(value, dtype=float)).tolist()
     tokens: list[str] = re.findall(r'\S+', old)

@@ -29,7 +29,6 @@ from robot_dynamics.model.coordinates import friction_of_coordinates
 from robot_dynamics.model.inertia import Inertial, combined, inconsistency, transformed
 from robot_dynamics.model.joints import joint_transform
 from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
-from robot_dynamics.resources import bundled_robots
 from robot_dynamics.spatial import Array, pose
 from robot_dynamics.urdf.elements import (
     is_revolute,
@@ -40,6 +39,7 @@ from robot_dynamics.urdf.elements import (
     unit_axis,
 )
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
+from robot_dynamics.urdf.robot_files import robot_file
 from robot_dynamics.urdf.tree import LinkTree, Motion, joint_motions, link_tree
 
 ROUNDING = 1e-9  # of limits in rad or m
@@ -59,7 +59,7 @@ def load_urdf(
     load URDF files only.
 
     Args:
-        path: the file, or the name of a bundled robot, such as 'panda'.
+        path: the file, or the name of a robot on this disk, such as 'panda' (see `robot_file`).
         gravity: (3,) gravity vector, base frame, m/s^2.
         locked_joints: positions of locked joints [rad or m]; their links keep their mass.
         tip_link: keep only the coordinates that move this link, and lock the others at 0.
@@ -104,30 +104,6 @@ def parse_urdf(
 
 
 # -- files ----------------------------------------------------------------------------------
-
-
-def robot_file(path: str | os.PathLike[str]) -> Path:
-    """Return the given path, or that of the bundled robot of this name, such as 'panda'.
-
-    Raises:
-        ModelError: there is no such file or robot; the message lists the bundled robots.
-    """
-    file = Path(os.fsdecode(path))
-    is_name = len(file.parts) == 1 and not file.suffix
-    if not is_name or (file.exists() and not file.is_dir()):
-        return file
-    robots = bundled_robots()
-    if file.is_dir() and file.name not in robots:
-        raise ModelError(
-            f'is a folder; expected a .urdf or .xacro file, or a bundled robot: '
-            f'{", ".join(robots)}'
-        )
-    if file.name not in robots:
-        raise ModelError(
-            f'no file and no bundled robot has this name; the bundled robots are '
-            f'{", ".join(robots)}'
-        )
-    return robots[file.name]
 
 
 def urdf_text(path: str | os.PathLike[str]) -> bytes | str:

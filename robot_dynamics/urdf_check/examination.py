@@ -15,7 +15,8 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import parse_urdf, robot_file, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.robot_files import robot_file
 from robot_dynamics.urdf_check.body_rules import asset_findings, frame_findings, payload_findings
 from robot_dynamics.urdf_check.description import Description, read_description
 from robot_dynamics.urdf_check.doubt_rules import doubt_findings

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torques of the joints as HTML: a bar and a number for each term, against the effort limit."""
+"""Torques of the joints as HTML: a bar and a number for each term, against the effort limit.
+
+Also the contact that a momentum observer finds, in words.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,11 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
+from robot_dynamics.spatial import Array, rpy
 from robot_dynamics.view.scene import TERMS, Bar
+from robot_dynamics.view.state import External, ViewState
 
 COLOURS = {
     'gravity': '#3b82c4',
@@ -15,58 +22,168 @@ COLOURS = {
     'inertia': '#3c9d57',
     'friction': '#8d6fb8',
     'external': '#d0405c',
+    'estimated': '#c2189b',
+    'true': '#6b7280',
 }
 SYMBOLS = ('g', 'C q̇', 'M q̈', 'friction', 'JᵀF')
+MEANINGS = (
+    ('g', 'g(q)', 'holds the robot at rest', 'gravity_torque'),
+    ('C q̇', 'C(q, q̇) q̇', 'Coriolis and centrifugal torque', 'coriolis_torque'),
+    ('M q̈', 'M(q) q̈', 'accelerates links and rotors', 'mass_matrix'),
+    ('friction', 'friction(q̇)', 'of the motor against friction', 'friction_torque'),
+    ('JᵀF', 'J(q)ᵀ F', 'of the external force F on the robot', 'wrench_torque'),
+    ('τ model', 'M q̈ + C q̇ + g + friction − JᵀF', 'of the motors: thick', 'inverse_dynamics'),
+)
+LONGEST = 14  # characters of a name beside a slider
+SMALL = 5e-4  # N m or N: shown as zero
 STYLE = (
     '<style>'
-    '.rd{font:12px system-ui,sans-serif;padding:2px 16px 8px 10px;line-height:1.25;'
+    '.rd{font:12px system-ui,sans-serif;padding:2px 12px 6px;line-height:1.25;'
     'font-variant-numeric:tabular-nums}'
-    '.rd .h{display:flex;justify-content:space-between;font-weight:600;margin:4px 0 0}'
-    '.rd .over{color:#c81e3a}'
-    '.rd .r{display:grid;grid-template-columns:46px 1fr 80px;align-items:center;height:11px;'
-    'font-size:10px}'
+    '.rd .h{display:flex;gap:8px;font-weight:600;margin:5px 0 1px;white-space:nowrap}'
+    '.rd .h :first-child{flex:1;overflow:hidden;text-overflow:ellipsis}'
+    '.rd .over{color:#d62246}'
+    '.rd .r{display:grid;grid-template-columns:52px 1fr 82px;align-items:center;height:15px;'
+    'white-space:nowrap}'
     '.rd .n{text-align:right}'
-    '.rd .t{position:relative;height:7px;background:rgba(128,128,128,.16);border-radius:2px;'
+    '.rd .t{position:relative;height:5px;background:rgba(128,128,128,.18);border-radius:2px;'
     'overflow:hidden}'
+    '.rd .s{font-weight:600}'
+    '.rd .s .t{height:10px}'
+    '.rd .s :first-child{color:inherit!important}'
     '.rd .t i{position:absolute;top:0;bottom:0;border-radius:1px}'
-    '.rd .t b{position:absolute;top:0;bottom:0;left:50%;width:1px;background:rgba(90,90,90,.7)}'
-    '.rd .k{margin:2px 0 4px;font-size:11px;opacity:.85}'
+    '.rd .t b{position:absolute;top:0;bottom:0;left:50%;width:1px;background:rgba(128,128,128,.8)}'
+    '.rd a{color:inherit;text-decoration:underline dotted}'
+    '.rd summary{cursor:pointer;margin:3px 0}'
+    '.rd dt{font-weight:600;margin-top:4px}'
+    '.rd dd{margin:0 0 0 10px}'
     '</style>'
 )
-MOTOR = '#30343b'
+CONTACT = 'font:13px system-ui,sans-serif;padding:0 12px 10px;line-height:1.4'
+MOTOR = '#6d7c96'
 MEASURED = '#b08900'
-LEGEND = 'τ = M q̈ + C q̇ + g + friction − JᵀF<br>bars: from −100 % to 100 % of the effort limit'
+
+
+def legend_html() -> str:
+    """Return the equation of the bars, whose terms link to what they are below it."""
+    colours = dict(zip(SYMBOLS, COLOURS.values(), strict=False))
+    linked = {
+        symbol: f'<a style="color:{colours.get(symbol, MOTOR)}" href="#term-{k}">{symbol}</a>'
+        for k, (symbol, *_) in enumerate(MEANINGS)
+    }
+    g, coriolis, inertia, friction, external, motor = linked.values()
+    items = ''.join(
+        f'<dt id="term-{k}">{formula}</dt><dd>{meaning}; <code>Dynamics.{function}</code></dd>'
+        for k, (_, formula, meaning, function) in enumerate(MEANINGS)
+    )
+    return (
+        f'{STYLE}<div class="rd"><div>{motor} = {inertia} + {coriolis} + {g} + {friction} − '
+        f'{external}</div><details><summary>terms; full bars: ±effort limit</summary>'
+        f'<dl style="margin:0">{items}</dl><div style="margin-top:6px">Terms that are zero are '
+        'not shown. Without an effort limit a bar is full at the largest gravity torque. '
+        'Derivations: docs/concepts/equation.md, docs/textbook/formulations.md.</div>'
+        '</details></div>'
+    )
 
 
 def bars_html(bars: Sequence[Bar]) -> str:
-    """Return the bars of all joints; attributes data-joint and data-term name each number."""
+    """Return the bars of all joints; attributes data-joint and data-term name each number.
+
+    Terms that are zero in all joints have no row, and a joint without torque only a line.
+    """
+    moving = [any(not _is_small(bar.terms[k]) for bar in bars) for k in range(len(TERMS))]
+    names = short_names([bar.joint for bar in bars])
+    rows = ''.join(_joint(bar, name, moving) for bar, name in zip(bars, names, strict=True))
+    return f'{STYLE}<div class="rd">{rows}</div>'
+
+
+def short_names(names: Sequence[str], length: int = LONGEST) -> list[str]:
+    """Return names without words that all share, at the end and then at the beginning.
+
+    Words are dropped while a name is longer than `length`; what still is ends after an ellipsis.
+    """
+    words = [name.split('_') for name in names]
+    for end in (-1, 0):
+        while (
+            max(len('_'.join(parts)) for parts in words) > length
+            and min(map(len, words)) > 1
+            and len({parts[end] for parts in words}) == 1
+        ):
+            words = [parts[:-1] if end else parts[1:] for parts in words]
+    shortened = ['_'.join(parts) for parts in words]
+    return [name if len(name) <= length else f'…{name[1 - length :]}' for name in shortened]
+
+
+def tip_html(name: str, T: Array) -> str:
+    """Return the pose (4, 4) of the tip in the base as text."""
+    place = ' · '.join(f'{axis} {_signed(x)}' for axis, x in zip('xyz', T[:3, 3], strict=True))
+    angles = ' · '.join(f'{x:.1f}'.replace('-', '−') for x in np.degrees(rpy(T[:3, :3])))
     return (
-        f'{STYLE}<div class="rd"><div class="k">{LEGEND}</div>{"".join(map(_joint, bars))}</div>'
+        f'{STYLE}<div class="rd" data-tip><div class="h"><span title="{escape(name, quote=True)}">'
+        f'tip {escape(name)}</span></div><div>{place} m</div>'
+        f'<div>roll, pitch, yaw &nbsp;{angles}°</div></div>'
     )
 
 
-def _joint(bar: Bar) -> str:
-    over = abs(bar.motor) > bar.limit
-    limit = f'/ {bar.limit:g} {bar.unit}' if math.isfinite(bar.limit) else bar.unit
-    head = (
-        f'<div class="h{" over" if over else ""}"><span>{escape(bar.joint)}</span>'
-        f'<span>{_signed(bar.motor)} {limit}</span></div>'
-    )
-    rows = [
-        _row(bar, term, symbol, COLOURS[term], value)
-        for term, symbol, value in zip(TERMS, SYMBOLS, bar.terms, strict=True)
+def contact_html(state: ViewState) -> str:
+    """Return the estimated contact and force, and the true ones, in words; '' without them."""
+    known = {'estimated': state.estimated, 'true': state.true}
+    lines = [
+        f'<div style="color:{COLOURS[name]}"><b>{name}: {escape(one.text)}</b><br>{_wrench(one)}'
+        '</div>'
+        for name, one in known.items()
+        if one is not None
     ]
-    rows.append(_row(bar, 'motor', 'τ model', MOTOR, bar.motor))
-    if bar.measured is not None:
-        rows.append(_row(bar, 'measured', 'τ meas.', MEASURED, bar.measured))
-    return f'<div data-joint="{escape(bar.joint, quote=True)}">{head}{"".join(rows)}</div>'
+    return f'<div style="{CONTACT}" data-contact>{"".join(lines)}</div>' if lines else ''
 
 
-def _row(bar: Bar, term: str, symbol: str, colour: str, value: float) -> str:
+def _wrench(one: External) -> str:
+    moment, force = (float(np.linalg.norm(part)) for part in (one.wrench[:3], one.wrench[3:]))
+    return f'{force:.1f} N and {moment:.1f} N m at {escape(one.frame)}'
+
+
+def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
+    over = abs(bar.motor) > bar.limit
+    share = (
+        f'{100 * abs(bar.motor) / bar.limit:.0f} % of {bar.limit:g}'
+        if math.isfinite(bar.limit)
+        else _signed(bar.motor)
+    )
+    name = escape(bar.joint, quote=True)
+    head = (
+        f'<div class="h{" over" if over else ""}"><span title="{name}">{escape(short)}</span>'
+        f'<span>{share} {bar.unit}</span></div>'
+    )
+    values = [bar.motor, *bar.terms]
+    rows = [
+        (term, symbol, COLOURS[term], value)
+        for term, symbol, value, visible in zip(TERMS, SYMBOLS, bar.terms, shown, strict=True)
+        if visible and not all(map(_is_small, values))
+    ]
+    motor = [_row(bar, 'motor', 'τ model', MOTOR, bar.motor, ' s')]
+    others = (
+        ('measured', 'τ meas.', MEASURED, bar.measured),
+        ('estimated', 'ext. est.', COLOURS['estimated'], bar.estimated),
+        ('true', 'ext. true', COLOURS['true'], bar.true),
+    )
+    rows += [
+        (term, symbol, colour, value)
+        for term, symbol, colour, value in others
+        if value is not None
+    ]
+    lines = ''.join([*(motor if rows else ()), *(_row(bar, *row) for row in rows)])
+    return f'<div data-joint="{name}">{head}{lines}</div>'
+
+
+def _is_small(value: float) -> bool:
+    return abs(value) < SMALL  # not NaN
+
+
+def _row(bar: Bar, term: str, symbol: str, colour: str, value: float, look: str = '') -> str:
     share = min(abs(value) / bar.full, 1.0) if math.isfinite(value) else 0.0
     left = 50.0 if value >= 0 else 50.0 * (1 - share)
     return (
-        f'<div class="r" style="color:{colour}"><span>{symbol}</span><span class="t">'
+        f'<div class="r{look}"><span style="color:{colour}">{symbol}</span><span class="t">'
         f'<i style="left:{left:.1f}%;width:{50 * share:.1f}%;background:{colour}"></i><b></b>'
         f'</span><span class="n"><span data-term="{term}">{_signed(value)}</span> {bar.unit}'
         '</span></div>'

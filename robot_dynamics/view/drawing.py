@@ -14,10 +14,20 @@ import numpy as np
 
 from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
-from robot_dynamics.view.bars import COLOURS
+from robot_dynamics.spatial import Array, skew
+from robot_dynamics.view.bars import COLOURS, MOTOR
 from robot_dynamics.view.link_shapes import GREY, BodyShape, Mesh
-from robot_dynamics.view.scene import ARROW_FACES, ARROW_VERTICES, TERMS, Proportions, Scene, ring
+from robot_dynamics.view.scene import (
+    ARROW_FACES,
+    ARROW_VERTICES,
+    ARROWS,
+    EXTERNAL,
+    TERMS,
+    VISIBLE,
+    Proportions,
+    Scene,
+    ring,
+)
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.visualization.marker_shapes import Ellipsoid, inertia_ellipsoid, quaternion
 
@@ -28,11 +38,17 @@ LAYERS = {
     'inertia ellipsoids': False,
     'centres of mass': False,
     'joint axes': True,
+    'frames': False,
+    'torque: sum': False,
     **{f'torque: {term}': True for term in TERMS},
     'gravity direction': True,
     'manipulability at the tip': False,
     'apparent inertia at the tip': False,
 }
+HEAD_LENGTH = 0.05  # of the reach, of a straight arrow
+AROUND = 0.1  # of the reach: links around the joints
+BETWEEN = 1.5  # height of such a picture to its width
+FROM = np.array([0.72, -0.62, 0.31])  # direction of the camera from the robot, about unit length
 FLAT = 1e-4  # of the reach: half-axis of a flat ellipsoid
 Rgb = tuple[int, int, int]
 ELLIPSOID: Rgb = (96, 125, 170)
@@ -60,6 +76,7 @@ class Drawing:
         self._set_up_surroundings()
         self._bodies = [self._frame(f'/robot/{i}') for i in range(model.nb)]
         self._base = self._frame('/robot/base')
+        self._tip_frame = self._frame('/tip/frame')
         self._meshes: list[Any] = []
         self._ellipsoids = self._add_inertia_ellipsoids()
         reach = sizes.reach
@@ -78,10 +95,26 @@ class Drawing:
         self._force = self._arrows(
             '/force/arrow', np.zeros((1, 2, 3)), rgb(COLOURS['external']), 0.01
         )
+        self._external = [
+            self._arrows(f'/external/{name}', np.zeros((1, 2, 3)), rgb(COLOURS[name]), 0.01)
+            for name in EXTERNAL
+        ]
+        # Without the test of depth, the meshes of a hand do not hide its handle.
         self._handle = self._scene.add_transform_controls(
-            '/force/handle', scale=0.22 * reach, disable_rotations=True, visible=False
+            '/force/handle',
+            scale=0.3 * reach,
+            disable_rotations=True,
+            depth_test=False,
+            visible=False,
         )
-        self._dragging = False
+        self._tip_handle = self._scene.add_transform_controls(
+            '/tip/handle',
+            scale=0.3 * reach,
+            disable_rotations=model.n < 6,
+            depth_test=False,
+            visible=False,
+        )
+        self._dragging = self._dragging_tip = False
         self._payload = self._scene.add_icosphere('/payload', radius=0.04 * reach, color=PAYLOAD)
         self._tip = {
             'manipulability at the tip': self._ellipsoid('/tip/velocity', MANIPULABILITY),
@@ -138,12 +171,15 @@ class Drawing:
     def show(self, layer: str, visible: bool) -> None:
         """Show or hide one of `LAYERS`."""
         self._shown[layer] = visible
+        if layer == 'frames':
+            for node in (*self._bodies, self._base, self._tip_frame):
+                node.show_axes = visible
         for node in self._nodes(layer):
             node.visible = visible
 
     def _nodes(self, layer: str) -> list[Any]:
-        if layer.startswith('torque: '):
-            return []  # `draw` does
+        if layer.startswith('torque: ') or layer == 'frames':
+            return []  # `draw` does, or the axes are parts of a node
         if layer in self._tip:
             return [self._tip[layer]]
         return {
@@ -170,19 +206,37 @@ class Drawing:
 
         self._handle.on_update(dragged)
 
+    def show_tip_handle(self, visible: bool) -> None:
+        """Show or hide the handle that drags the tip."""
+        self._tip_handle.visible = visible
+
+    def on_tip_drag(self, callback: Callable[[Any, Any], None]) -> None:
+        """Call back with position (3) and quaternion (w, x, y, z) of the handle of the tip."""
+
+        def dragged(event: Any) -> None:
+            self._dragging_tip = event.phase != 'end'
+            if event.phase == 'end':
+                self._previous.pop('tip handle', None)
+            callback(event.target.position, event.target.wxyz)
+
+        self._tip_handle.on_update(dragged)
+
     # -- one state -----------------------------------------------------------------------------
 
     def draw(self, state: ViewState, scene: Scene) -> None:
         """Move all nodes to a scene; what has not moved is not sent again."""
         for i, node in enumerate(self._bodies):
             self._move(node, f'body {i}', scene.poses[i])
+        self._move(self._tip_frame, 'tip', scene.tip)
+        if not self._dragging_tip:
+            self._move(self._tip_handle, 'tip handle', scene.tip)
         if self._shown['centres of mass']:
             for i, node in enumerate(self._coms):
                 self._put(node, f'com {i}', scene.coms[i])
         if self._shown['skeleton']:
             self._set_points(self._skeleton, 'skeleton', scene.skeleton)
         self._draw_torques(scene.arrows)
-        self._set_points(self._gravity, 'gravity', scene.gravity[None])
+        self._set_arrow(self._gravity, 'gravity', scene.gravity)
         start, end = scene.gravity
         self._put(self._gravity_label, 'gravity label', start - 0.25 * (end - start))
         self._draw_load(state, scene)
@@ -197,7 +251,8 @@ class Drawing:
         vertices = arrows.astype(np.float32)
         for j, nodes in enumerate(self._torques):
             for k, (term, node) in enumerate(nodes.items()):
-                node.visible = self._shown[f'torque: {term}'] and bool(vertices[j, k].any())
+                layer = f'torque: {"external" if term in EXTERNAL else term}'
+                node.visible = self._shown[layer] and bool(vertices[j, k].any())
                 if node.visible and self._is_new(f'torque {j} {term}', vertices[j, k]):
                     node.vertices = vertices[j, k]
 
@@ -208,25 +263,30 @@ class Drawing:
                 f'{parent}/torque_{joint}_{term}',
                 np.zeros((ARROW_VERTICES, 3), np.float32),
                 ARROW_FACES,
-                color=rgb(COLOURS[term]),
+                color=rgb(COLOURS.get(term, MOTOR)),
                 flat_shading=True,
                 side='double',
                 cast_shadow=False,
                 receive_shadow=False,
                 visible=False,
             )
-            for term in TERMS
+            for term in ARROWS
         }
 
     def _draw_load(self, state: ViewState, scene: Scene) -> None:
         self._payload.visible = state.load.mass > 0
-        self._force.visible = bool(state.force.any())
+        length = np.linalg.norm(scene.force[1] - scene.force[0])
+        self._force.visible = bool(length > VISIBLE * self._sizes.reach)
         if self._payload.visible:
             self._put(self._payload, 'payload', scene.payload)
         if not self._dragging:
             self._put(self._handle, 'force handle', scene.force[1])
         if self._force.visible:
-            self._set_points(self._force, 'force', scene.force[None])
+            self._set_arrow(self._force, 'force', scene.force)
+        for name, node, arrow in zip(EXTERNAL, self._external, scene.external, strict=True):
+            node.visible = arrow is not None
+            if arrow is not None:
+                self._set_arrow(node, name, arrow)
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -245,14 +305,20 @@ class Drawing:
             shadow_opacity=0.18,
         )
         camera = self._server.initial_camera
-        camera.position = reach * np.array([1.5, -1.3, 1.05])
-        camera.look_at = reach * np.array([0.2, 0.0, 0.45])
+        low, high = self._sizes.box
+        camera.look_at = (low + high) / 2
+        radius = np.linalg.norm(high - low) / 2 + AROUND * reach
+        # A sphere of this radius fills the picture between the panels of a wide window
+        camera.position = camera.look_at + BETWEEN * radius / np.sin(camera.fov / 2) * FROM
 
     def _parent(self, body: int) -> str:
         return f'/robot/{body}' if body >= 0 else '/robot/base'
 
     def _frame(self, name: str) -> Any:
-        return self._scene.add_frame(name, show_axes=False)
+        reach = self._sizes.reach
+        return self._scene.add_frame(
+            name, show_axes=False, axes_length=0.12 * reach, axes_radius=0.005 * reach
+        )
 
     def _lines(self, name: str, points: Array, colour: Rgb, thickness: float) -> Any:
         return self._scene.add_line_segments(
@@ -267,7 +333,7 @@ class Drawing:
             colour,
             shaft_radius=shaft * reach,
             head_radius=max(2.2 * shaft, 0.02) * reach,
-            head_length=0.05 * reach,
+            head_length=HEAD_LENGTH * reach,
         )
 
     def _ellipsoid(self, name: str, colour: Rgb) -> Any:
@@ -295,6 +361,16 @@ class Drawing:
         if self._is_new(key, points):
             node.points = points
 
+    def _set_arrow(self, node: Any, key: str, arrow: Array) -> None:
+        """Move a straight arrow (2, 3); its head takes at most half of it."""
+        points = arrow[None].astype(np.float32)
+        if self._is_new(key, points):
+            length = float(np.linalg.norm(arrow[1] - arrow[0]))
+            node.points, node.head_length = (
+                points,
+                min(HEAD_LENGTH * self._sizes.reach, length / 2),
+            )
+
     def _is_new(self, key: str, value: Array) -> bool:
         old = self._previous.get(key)
         if old is not None and np.array_equal(old, value):
@@ -306,6 +382,14 @@ class Drawing:
 def wxyz(R: Array) -> Array:
     """Return the quaternion (w, x, y, z) of a rotation."""
     return np.roll(quaternion(R), 1)
+
+
+def rotation(wxyz: Array) -> Array:
+    """Return the rotation matrix of a quaternion (w, x, y, z): the inverse of `wxyz`."""
+    w, *v = np.asarray(wxyz, dtype=float) / np.linalg.norm(wxyz)
+    u = skew(np.array(v))
+    # R = 1 + 2 w [v] + 2 [v]^2
+    return np.asarray(np.eye(3) + 2 * w * u + 2 * u @ u)
 
 
 def _com_radii(model: RobotModel, reach: float) -> Array:

@@ -10,7 +10,7 @@ from html import escape
 from typing import Any, Protocol
 
 from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.view.bars import bars_html
+from robot_dynamics.view.bars import bars_html, legend_html, tip_html
 from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.scene import Scene, force_of_arrow
 from robot_dynamics.view.session import Session
@@ -50,6 +50,7 @@ class Page:
     Attributes:
         gui: of the server.
         session: whose state the controls change.
+        drawing: of the robot in the scene.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class Page:
     ) -> None:
         """Build the page; `controls` are its first tab."""
         self.gui, self.session = server.gui, session
-        self._server, self._drawing, self._controls = server, drawing, controls
+        self.drawing = drawing
+        self._server, self._controls = server, controls
         self.gui.configure_theme(
             control_width='large', show_logo=False, show_share_button=False, brand_color=BRAND
         )
@@ -66,23 +68,29 @@ class Page:
         with tabs.add_tab(controls.title):
             controls.add(self)
         with tabs.add_tab('Load'):
+            unload = self.gui.add_button('No load', hint='no payload, no force', color='gray')
+            unload.on_click(self.on(lambda _: self.session.update(ViewState.without_load)))
             self._add_payload()
             self._add_gravity()
             self._add_force()
         with tabs.add_tab('Show'):
             self._add_layers()
         self.gui.main_panel.dock_right()
+        self.gui.main_panel.set_width(330)
         panel = self.gui.add_panel()
         with panel.add_tab('Joint torques'):
+            self.gui.add_html(legend_html())
+            self._tip = self.gui.add_html('')
             self._bars = self.gui.add_html('')
         panel.dock_left()
-        panel.set_width(330)
+        panel.set_width(290)
 
     def show(self, state: ViewState, scene: Scene) -> None:
         """Show a state in all browsers."""
         with self._server.atomic():
-            self._drawing.draw(state, scene)
+            self.drawing.draw(state, scene)
             self._bars.content = bars_html(scene.bars)
+            self._tip.content = tip_html(state.tip, scene.tip)
             self._controls.show(state)
             self._show_load(state)
 
@@ -90,7 +98,7 @@ class Page:
         """Show layers that are hidden at first."""
         for layer in layers:
             self._layers[layer].value = True
-            self._drawing.show(layer, True)
+            self.drawing.show(layer, True)
         self.session.touch()
 
     def report(self, message: str) -> None:
@@ -174,8 +182,8 @@ class Page:
             handle = gui.add_checkbox('drag in the scene', False)
         for control in (self._force_link, self._force):
             control.on_update(self.on(lambda _: self._set_force()))
-        handle.on_update(self.on(lambda box: self._drawing.show_force_handle(bool(box.value))))
-        self._drawing.on_force_drag(self._drag_force)
+        handle.on_update(self.on(lambda box: self.drawing.show_force_handle(bool(box.value))))
+        self.drawing.on_force_drag(self._drag_force)
 
     def _set_force(self) -> None:
         link, force = self._force_link.value, self._force.value
@@ -215,7 +223,7 @@ class Page:
 
     def _layer_change(self, layer: str) -> Callable[[Any], None]:
         def change(box: Any) -> None:
-            self._drawing.show(layer, bool(box.value))
+            self.drawing.show(layer, bool(box.value))
             self.session.touch()
 
         return change

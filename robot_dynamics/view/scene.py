@@ -8,7 +8,8 @@ The torques are the terms of the equation of motion, solved for the motors:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from robot_dynamics.kinematics import body_poses, com_positions, jacobian, point
 from robot_dynamics.model.coordinates import driven_body
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
-from robot_dynamics.view.state import ViewState, reach
+from robot_dynamics.view.state import External, ViewState, frame_origins, reach
 from robot_dynamics.visualization.marker_shapes import (
     Ellipsoid,
     manipulability_ellipsoid,
@@ -26,14 +27,18 @@ from robot_dynamics.visualization.marker_shapes import (
 )
 
 TERMS = ('gravity', 'Coriolis', 'inertia', 'friction', 'external')
+EXTERNAL = ('estimated', 'true')  # external torques with arrows beside those of the terms
+ARROWS = ('sum', *TERMS, *EXTERNAL)  # of a joint, from the axis outwards
 FULL_ARC = 1.5 * np.pi  # rad, of a torque at the effort limit
 LONGEST_ARC = 1.9 * np.pi
 ARC_SEGMENTS = 24
 ARROW_VERTICES = 4 * (ARC_SEGMENTS + 1) + 5
 RING, RING_SPACING = 0.14, 0.02  # of the reach: radius of the first arc, and between arcs
 THICKNESS, HEAD = 0.005, 0.014  # of the reach: half of the width of an arrow, and of its head
+THICK = 1.8  # the arrow of the sum, to the others
 FULL_LENGTH = 0.4  # of the reach: arrow of a force at the effort limit
-VISIBLE = 0.01  # of the effort limit: smaller torques have no arrow
+VISIBLE = 0.02  # of the effort limit: smaller torques have no arrow; of the reach: shorter forces
+MAGNIFIED = 3.0  # arrows of estimated and true forces, to that of the force set in the page
 POSTURES = 32  # random ones, for the size of torques without an effort limit
 SMALLEST = 1e-9
 
@@ -65,6 +70,8 @@ class Bar(NamedTuple):
     terms: tuple[float, ...]  # in the order of TERMS
     motor: float
     measured: float | None
+    estimated: float | None = None  # external torque
+    true: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +82,23 @@ class Proportions:
         reach: distance of the farthest frame from the base, m.
         full: (n,) torque drawn as a full arc: the effort limit, or the largest gravity torque of
             random postures where there is none.
+        box: (2, 3) corners around the joints, frames and centres of mass of the first posture, m.
     """
 
     reach: float
     full: Array
+    box: Array
 
     @classmethod
-    def of(cls, arm: Dynamics) -> Proportions:
-        """Return the proportions of a robot."""
-        limit = arm.model.effort_limit
-        return cls(reach(arm.model), np.where(np.isfinite(limit), limit, _usual_torque(arm)))
+    def of(cls, arm: Dynamics, q: Array) -> Proportions:
+        """Return the proportions of a robot that is shown first at the positions q (n,)."""
+        model, limit = arm.model, arm.model.effort_limit
+        points = np.concatenate(
+            [frame_origins(model, q), com_positions(model, body_poses(model, q))]
+        )
+        box = np.stack([points.min(axis=0), points.max(axis=0)])
+        full = np.where(np.isfinite(limit), limit, _usual_torque(arm))
+        return cls(reach(model, q), full, box)
 
 
 def _usual_torque(arm: Dynamics) -> Array:
@@ -102,9 +116,11 @@ class Scene:
     poses: Array  # (nb, 4, 4) of the bodies
     coms: Array  # (nb, 3) centres of mass, payload included
     skeleton: Array  # (k, 2, 3) lines between the joints, and to the tip
-    arrows: Array  # (n, terms, k, 3) about or along the joint axes, see `torque_arrows`
+    tip: Array  # (4, 4) pose of the tip
+    arrows: Array  # (n, ARROWS, k, 3) about or along the joint axes, see `torque_arrows`
     gravity: Array  # (2, 3) arrow
     force: Array  # (2, 3) arrow
+    external: tuple[Array | None, ...]  # (2, 3) arrows of forces, in the order of EXTERNAL
     payload: Array  # (3,) position
     manipulability: Ellipsoid
     tip_inertia: Ellipsoid | None  # None if a joint moves no inertia
@@ -139,16 +155,21 @@ def scene_of(arm: Dynamics, state: ViewState, sizes: Proportions) -> Scene:
     """
     model, q = arm.model, state.q
     poses = body_poses(model, q)
+    T_tip = frame_in_base(model, poses, state.tip)
     J, tip = _jacobian(model, poses, state.tip)
     found = _torques(arm, state, _jacobian(model, poses, state.force_link)[0])
     carrier = frame_in_base(model, poses, state.load.link)
+    external = (state.estimated, state.true)
+    also = [np.zeros(model.n) if one is None else one.torque for one in external]
     return Scene(
         poses=poses,
         coms=com_positions(model, poses),
         skeleton=_skeleton(model, poses, tip),
-        arrows=torque_arrows(model, found, sizes),
+        tip=T_tip,
+        arrows=torque_arrows(model, (found.motor, *found, *also), sizes),
         gravity=gravity_arrow(state, sizes),
         force=force_arrow(frame_in_base(model, poses, state.force_link), state, sizes),
+        external=tuple(external_arrow(poses, one, state, sizes) for one in external),
         payload=carrier[:3, :3] @ np.array(state.load.com) + carrier[:3, 3],
         # At a tip speed of 1 m/s, and an apparent mass of 1 kg, a third of the reach
         manipulability=manipulability_ellipsoid(J, tip, 0.3 * sizes.reach),
@@ -156,7 +177,7 @@ def scene_of(arm: Dynamics, state: ViewState, sizes: Proportions) -> Scene:
         if arm.joint_without_inertia is not None
         else tip_inertia_ellipsoid(J, arm.mass_matrix(q), tip, 0.3 * sizes.reach),
         torques=found,
-        bars=_bars(model, found, state.measured, sizes),
+        bars=_bars(found, state, sizes),
     )
 
 
@@ -190,6 +211,21 @@ def force_arrow(link: Array, state: ViewState, sizes: Proportions) -> Array:
     return np.stack([start, start + sizes.reach * state.force / newtons_per_metre(state)])
 
 
+def external_arrow(
+    poses: Array, external: External | None, state: ViewState, sizes: Proportions
+) -> Array | None:
+    """Return the arrow (2, 3) of a force from outside, from the origin of its frame.
+
+    None if the force is unknown, or its arrow shorter than `VISIBLE` of the reach.
+    """
+    if external is None:
+        return None
+    T = frame_in_base(state.model, poses, external.frame)
+    force = MAGNIFIED * T[:3, :3] @ external.wrench[3:]
+    start, end = arrow = force_arrow(T, replace(state, force=force), sizes)
+    return arrow if np.linalg.norm(end - start) > VISIBLE * sizes.reach else None
+
+
 def force_of_arrow(start: Array, end: Array, state: ViewState, sizes: Proportions) -> Array:
     """Return the force (3,) [N] whose arrow has these ends."""
     return np.asarray((end - start) * newtons_per_metre(state) / sizes.reach)
@@ -208,43 +244,53 @@ def _skeleton(model: RobotModel, poses: Array, tip: Array) -> Array:
     return np.stack([*lines, np.stack([origins[-1], tip])])
 
 
-def torque_arrows(model: RobotModel, found: Torques, sizes: Proportions) -> Array:
+def torque_arrows(model: RobotModel, found: Sequence[Array], sizes: Proportions) -> Array:
     """Return the vertices of the arrows of each joint, in the frame of the body it carries.
 
     Returns:
-        (n, terms, k, 3) vertices of the triangles `ARROW_FACES`, m. Torques are arcs about the
-        axis, forces are straight. Those of terms below `VISIBLE` are all zero.
+        (n, len(found), k, 3) vertices of the triangles `ARROW_FACES`, m. Torques are arcs about
+        the axis, forces are straight. Those of terms below `VISIBLE` are all zero.
     """
     parts = np.stack(found, axis=1) / sizes.full[:, None]
-    arrows = np.zeros((model.n, len(TERMS), ARROW_VERTICES, 3))
+    arrows = np.zeros((model.n, len(found), ARROW_VERTICES, 3))
     for j in range(model.n):
         i = driven_body(model, j)
         for order, part in enumerate(parts[j]):
             if abs(part) > VISIBLE:  # not for NaN
                 radius = sizes.reach * (RING + RING_SPACING * order)
-                arrows[j, order] = _arrow(model, i, float(part), radius, sizes)
+                thick = THICK if ARROWS[order] == 'sum' else 1.0
+                arrows[j, order] = _arrow(model, i, float(part), radius, sizes.reach, thick)
     return arrows
 
 
-def _arrow(model: RobotModel, i: int, part: float, radius: float, sizes: Proportions) -> Array:
-    """Return the vertices (k, 3) of one arrow; `part` is 1 at the effort limit."""
+def _arrow(
+    model: RobotModel, i: int, part: float, radius: float, reach: float, thick: float
+) -> Array:
+    """Return the vertices (k, 3) of one arrow; `part` is 1 at the effort limit.
+
+    The head is never longer than the stem, so that a small torque has both.
+    """
     axis = model.axis[i]
     if model.revolute[i]:
-        points = arc(axis, radius, float(np.clip(part * FULL_ARC, -LONGEST_ARC, LONGEST_ARC)))
+        angle = float(np.clip(part * FULL_ARC, -LONGEST_ARC, LONGEST_ARC))
+        points, stem = arc(axis, radius, angle), radius * abs(angle)
         up = np.broadcast_to(axis, points.shape)
         sideways = points / radius
         forward = np.sign(part) * np.cross(axis, sideways[-1])
     else:
-        length = np.linspace(0.0, part * FULL_LENGTH * sizes.reach, ARC_SEGMENTS + 1)
+        stem = abs(part) * FULL_LENGTH * reach
+        length = np.linspace(0.0, np.sign(part) * stem, ARC_SEGMENTS + 1)
         sideways = np.tile(_normal(axis), (len(length), 1))
         points = radius * sideways + length[:, None] * axis
         up = np.cross(axis, sideways)
         forward = np.sign(part) * axis
     square = [(1, 1), (1, -1), (-1, -1), (-1, 1)]
     corners = np.stack([a * up + b * sideways for a, b in square], axis=1)
-    tube = points[:, None] + THICKNESS * sizes.reach * corners
-    base = points[-1] + HEAD * sizes.reach * corners[-1]
-    tip = points[-1] + 3 * HEAD * sizes.reach * forward
+    width = thick * THICKNESS * reach
+    head = min(3 * thick * HEAD * reach, stem)
+    tube = points[:, None] + width * corners
+    base = points[-1] + max(head / 3, 1.5 * width) * corners[-1]
+    tip = points[-1] + head * forward
     return np.concatenate([tube.reshape(-1, 3), base, tip[None]])
 
 
@@ -292,10 +338,9 @@ ARROW_FACES = _arrow_faces()
 # -- bars --------------------------------------------------------------------------------------
 
 
-def _bars(
-    model: RobotModel, found: Torques, measured: Array | None, sizes: Proportions
-) -> tuple[Bar, ...]:
-    motor = found.motor
+def _bars(found: Torques, state: ViewState, sizes: Proportions) -> tuple[Bar, ...]:
+    model, motor = state.model, found.motor
+    measured, estimated, true = state.measured, state.estimated, state.true
     return tuple(
         Bar(
             joint=name,
@@ -305,6 +350,8 @@ def _bars(
             terms=tuple(float(tau[k]) for tau in found),
             motor=float(motor[k]),
             measured=None if measured is None else float(measured[k]),
+            estimated=None if estimated is None else float(estimated.torque[k]),
+            true=None if true is None else float(true.torque[k]),
         )
         for k, name in enumerate(model.joint_names)
     )

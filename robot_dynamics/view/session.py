@@ -29,7 +29,7 @@ class Session:
         self._changed = threading.Event()
         self.state = state
         self.motion: Motion | None = None
-        self.sizes = Proportions.of(self.arm)
+        self.sizes = Proportions.of(self.arm, state.q)
         self._changed.set()
 
     @property

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.control.start_posture import start_posture
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.kinematics import body_poses
@@ -55,6 +57,23 @@ class PayloadRange(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class External:
+    """What the environment exerts on the robot.
+
+    Attributes:
+        torque: (n,) on the joints, N m or N.
+        frame: on which the wrench acts.
+        wrench: (6,) moment and force in the axes of the frame, N m and N.
+        text: what it is, such as 'contact'.
+    """
+
+    torque: Array
+    frame: str
+    wrench: Array
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
 class ViewState:
     """What is shown: every browser shows the same.
 
@@ -69,6 +88,8 @@ class ViewState:
         tip: frame of the ellipsoids.
         payload_range: payloads that can be set in the page.
         measured: (n,) measured efforts, N m or N; None without measurement.
+        estimated: what a momentum observer estimates; None without one.
+        true: the same as it is, of a simulated robot; None if it is unknown.
     """
 
     model: RobotModel
@@ -81,20 +102,22 @@ class ViewState:
     tip: str
     payload_range: PayloadRange
     measured: Array | None = None
+    estimated: External | None = None
+    true: External | None = None
 
     @classmethod
     def initial(cls, model: RobotModel) -> ViewState:
-        """Return a robot at rest, bent within its limits, without payload and force.
+        """Return a robot at rest in its start posture, without payload and force.
 
         Raises:
             ViewError: no link moves.
         """
         links = model.moving_links
         tip = links[-1]
-        still = np.zeros(model.n)
+        q, still = start_posture(Dynamics(model)), np.zeros(model.n)
         load = Load(tuple(model.gravity.tolist()), tip)
-        offered = PayloadRange(MASS, round(PLACE * reach(model), DECIMALS))
-        return cls(model, bent(model), still, still, load, tip, np.zeros(3), tip, offered)
+        offered = PayloadRange(MASS, round(PLACE * reach(model, q), DECIMALS))
+        return cls(model, q, still, still, load, tip, np.zeros(3), tip, offered)
 
     # -- changes, each checked -----------------------------------------------------------------
 
@@ -111,12 +134,12 @@ class ViewState:
         return self._with(quantity, vector)
 
     def with_posture(self, text: str) -> ViewState:
-        """Return the state with the positions that a text lists, at rest.
+        """Return the state with the positions that a text lists, see `words_of`, at rest.
 
         Raises:
             ViewError: a word is not a number within the joint's range, or there are not n.
         """
-        words = text.replace(',', ' ').split()
+        words = words_of(text)
         n = self.model.n
         if len(words) != n:
             raise ViewError(
@@ -132,6 +155,11 @@ class ViewState:
         """Return the same posture without motion."""
         still = np.zeros(self.model.n)
         return replace(self, qd=still, qdd=still)
+
+    def without_load(self) -> ViewState:
+        """Return the state without payload and force, under the gravity of the model."""
+        load = Load(tuple(self.model.gravity.tolist()), self.load.link)
+        return replace(self, load=load, force=np.zeros(3))
 
     def with_gravity(self, values: Sequence[object]) -> ViewState:
         """Return the state under another gravity vector, m/s^2. Raises ViewError."""
@@ -209,22 +237,24 @@ def ranges(model: RobotModel) -> dict[str, tuple[Array, Array]]:
     }
 
 
-def bent(model: RobotModel) -> Array:
-    """Return positions (n,) between zero and the middle of the limits: no joint is straight."""
-    lower, upper = ranges(model)['position']
-    middle = (lower + upper) / 2
-    slight = np.where(np.arange(model.n) % 2, 0.5, 0.15) * (model.angular & (middle == 0))
-    return np.asarray(np.clip(middle + slight, lower, upper))
+def reach(model: RobotModel, q: Array) -> float:
+    """Return the distance of the farthest frame from the base at the positions q (n,), m."""
+    return max(float(np.linalg.norm(frame_origins(model, q), axis=1).max()), 1e-3)
 
 
-def reach(model: RobotModel) -> float:
-    """Return the distance of the farthest frame from the base in the first posture, m."""
-    poses = body_poses(model, bent(model))
+def frame_origins(model: RobotModel, q: Array) -> Array:
+    """Return the origins (k, 3) of joints and frames at the positions q (n,), base frame, m."""
+    poses = body_poses(model, q)
     points = [poses[i, :3, 3] for i in range(model.nb)]
     for body, placement in zip(model.frame_body, model.frame_placement, strict=True):
         T = poses[body] if body >= 0 else np.eye(4)
         points.append((T @ placement)[:3, 3])
-    return max(float(np.linalg.norm(points, axis=1).max()), 1e-3)
+    return np.stack(points)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the numbers of a text, such as '0 1', '0, 1' or a list in Python, '[0, 1]'."""
+    return re.sub(r'[][(),]', ' ', text).split()
 
 
 def number(name: str, value: object, low: float, high: float) -> float:

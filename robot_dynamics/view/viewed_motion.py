@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -16,14 +16,18 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
+from robot_dynamics.kinematics import inverse_kinematics
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
 from robot_dynamics.spatial import Array
-from robot_dynamics.view.state import Load, ViewState, number
+from robot_dynamics.view.scene import torques
+from robot_dynamics.view.state import External, Load, ViewError, ViewState, number
 
 TIME_STEP = 1e-3  # s
 ROUNDING = 1e-6  # of a step
 LONGEST = 0.1  # s simulated at a time: a loop that was interrupted does not catch up
 CUTOFF = 5.0  # Hz, of live accelerations
+REACH_STEPS = 12  # of inverse kinematics in one period; the next ones continue
+REACHED = 1e-6  # rad or m, of joints in one period
 LATE = 1.0  # s without joint states, which is shown
 MAX_GAP = 0.5  # s, between live states
 
@@ -53,7 +57,10 @@ class Fall:
         self._rest = 0.0  # s, not yet simulated
 
     def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
-        """Return the state some seconds later; its acceleration is that of the last step.
+        """Return the state some seconds later.
+
+        The terms of a joint add up to zero, unless it rests: the sum is then the torque of its
+        stop, or of its friction at rest.
 
         Raises:
             ModelError: a joint moves no inertia.
@@ -79,12 +86,41 @@ class Fall:
         self._rest = min(self._rest + seconds, LONGEST)
         steps = math.floor(self._rest / TIME_STEP + ROUNDING)
         self._rest -= steps * TIME_STEP
-        qdd = state.qdd
         for _ in range(steps):
-            before = simulator.qd
             simulator.step(np.zeros(arm.model.n), wrenches=wrench)
-            qdd = (simulator.qd - before) / TIME_STEP
-        return replace(state, q=simulator.q, qd=simulator.qd, qdd=qdd)
+        if not steps:
+            return state
+        return accelerated(arm, replace(state, q=simulator.q, qd=simulator.qd))
+
+
+def accelerated(arm: Dynamics, state: ViewState) -> ViewState:
+    """Return a state with its accelerations without motors; joints at rest stay at rest."""
+    still = np.zeros(arm.model.n)
+    moving = np.flatnonzero(state.qd)
+    rest = torques(arm, replace(state, qdd=still)).motor
+    M = arm.mass_matrix(state.q)[np.ix_(moving, moving)]
+    # 0 = M qdd + C qd + g + friction - J^T F, in the rows and columns of moving joints
+    still[moving] = np.linalg.solve(M, -rest[moving])
+    return replace(state, qdd=still)
+
+
+class Reach:
+    """A tip that is dragged: the posture nearest to the present one whose tip is at a pose."""
+
+    def __init__(self, target: Array) -> None:
+        """Bring the tip to a pose (4, 4); an arm of less than six joints, to its position."""
+        self._target = target
+
+    def advance(self, arm: Dynamics, state: ViewState, _: float) -> ViewState:
+        """Return the robot at rest, with its tip at the pose or as near as it comes.
+
+        Raises:
+            ShapeError: the target is not a pose.
+        """
+        target = self._target if arm.model.n >= 6 else self._target[:3, 3]
+        q = inverse_kinematics(arm.model, state.tip, target, state.q, REACH_STEPS).q
+        still = np.abs(q - state.q).max() < REACHED
+        return state if still else replace(state.at_rest(), q=q)
 
 
 class Playback:
@@ -163,13 +199,33 @@ class Playback:
 
 
 class LiveSource(Protocol):
-    """Receives the joint states and the payload of a robot."""
+    """Receives the joint states of a robot, its payload, and what the environment exerts on it."""
+
+    def follow(
+        self,
+        joint_names: tuple[str, ...],
+        call: Callable[[], None],
+        report: Callable[[str], None],
+    ) -> None:
+        """Collect the states of these joints.
+
+        Args:
+            joint_names: of the robot.
+            call: called when there is something new, from any thread.
+            report: called with the reason why a message is rejected.
+        """
+
+    def close(self) -> None:
+        """Receive nothing any more."""
 
     def newest(self) -> JointReading | None:
         """Return the newest complete joint state, None before the first."""
 
     def payload(self) -> tuple[str, float, Sequence[float]] | None:
         """Return link, mass [kg] and centre of mass [m] of the payload, None if it is unknown."""
+
+    def external(self) -> tuple[External | None, External | None]:
+        """Return what is estimated and what is true; None if it is unknown."""
 
 
 class Follow:
@@ -194,18 +250,26 @@ class Follow:
         self.silence = 0.0
         self._reading: JointReading | None = None
         self._payload: object = None
+        self._unknown = ''  # frame of a wrench, reported
         self._accelerations = AccelerationFilter(cutoff=CUTOFF, max_gap=MAX_GAP)
 
     def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
         """Return the newest state; missing velocities count as zero.
 
         Raises:
-            ViewError: the payload is on a link that does not move; the next call continues.
+            ViewError: the payload is on a link that does not move, or the robot lacks the frame of
+                a wrench; the next call continues.
         """
         payload = self._source.payload()
         if payload is not None and payload != self._payload:
             self._payload = payload
             state = state.carrying(*payload)
+        estimated, true = self._source.external()
+        if estimated is not None and estimated.frame not in state.model.frame_names:
+            if estimated.frame != self._unknown:
+                self._unknown = estimated.frame
+                raise ViewError(f'external wrench: no frame {estimated.frame!r} in the robot')
+            estimated = None
         reading = self._source.newest()
         # Not the stamp: it may go back, and that of some drivers stays at zero.
         if reading is None or reading is self._reading:
@@ -225,4 +289,6 @@ class Follow:
             qd=qd,
             qdd=still if qdd is None else qdd,
             measured=measured,
+            estimated=estimated,
+            true=true,
         )

@@ -12,6 +12,7 @@ from robot_dynamics.model.robots import random_tree
 EPS = np.finfo(float).eps
 FUNCTIONS = [
     (alg.crba, 1),
+    (alg.gravity_torque_derivative, 1),
     (alg.mass_and_coriolis_matrix, 2),
     (alg.inverse_dynamics_derivatives, 3),
     (alg.forward_dynamics, 3),

@@ -9,19 +9,28 @@ import robots
 
 from robot_dynamics import algorithms as alg
 from robot_dynamics.codegen.tracing.trace import trace
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.canonical import canonical_tree
 
 Q, QD, QDD = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')
+
+
+def without_friction(function):
+    return lambda tree, *x: function(tree, Friction([0.0] * tree.n, [0.0] * tree.n), *x)
+
+
 # multiplications, additions and subtractions
 KUKA = [
     (alg.rnea, QDD, 230, 210),
     (alg.gravity_torque, Q, 36, 20),
+    (alg.gravity_torque_derivative, Q, 999, 999),
     (alg.crba, Q, 140, 110),
     (alg.coriolis_matrix, QD, 550, 410),
     (alg.terms, QD, 600, 440),
     (alg.forward_dynamics, QDD, 480, 400),
     (alg.aba, QDD, 580, 435),
     (alg.inverse_dynamics_derivatives, QDD, 1240, 950),
+    (without_friction(alg.forward_dynamics_derivatives), QDD, 2200, 1800),
 ]
 
 

@@ -26,6 +26,7 @@ from robot_dynamics.model.robots import random_tree
 EPS = np.finfo(float).eps
 FUNCTIONS = {
     alg.gravity_torque: ('q',),
+    alg.gravity_torque_derivative: ('q',),
     alg.rnea: ('q', 'qd', 'qdd'),
     alg.bias_torque: ('q', 'qd'),
     alg.crba: ('q',),

@@ -10,19 +10,37 @@ from hypothesis import strategies as st
 
 from robot_dynamics import algorithms as alg
 from robot_dynamics.codegen.tracing.trace import trace
+from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.model.canonical import canonical_tree
 
 Q, QD, QDD = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')
+
+
+def viscous(tree):
+    return Friction([0.3] * tree.n, [0.0] * tree.n)
+
+
+def with_friction(function):
+    return lambda tree, *x: function(tree, viscous(tree), *x)
+
+
 AT_REST_AND_MOVING = {
     'rnea': (alg.rnea, QDD),
     'bias_torque': (alg.bias_torque, QD),
     'gravity_torque': (alg.gravity_torque, Q),
+    'gravity_torque_derivative': (alg.gravity_torque_derivative, Q),
     'crba': (alg.crba, Q),
     'coriolis_matrix': (alg.coriolis_matrix, QD),
     'terms': (alg.terms, QD),
     'forward_dynamics': (alg.forward_dynamics, QDD),
     'aba': (alg.aba, QDD),
     'inverse_dynamics_derivatives': (alg.inverse_dynamics_derivatives, QDD),
+    'forward_dynamics_derivatives': (with_friction(alg.forward_dynamics_derivatives), QDD),
+    'linearization': (with_friction(alg.linearization), QDD),
+    'step_linearization': (
+        lambda t, *x: alg.step_linearization(t, viscous(t), 'rk4', *x, 1e-3),
+        QDD,
+    ),
     'regressor': (alg.regressor, QDD),
     'kinetic_energy': (alg.kinetic_energy, QD),
     'potential_energy': (alg.potential_energy, Q),

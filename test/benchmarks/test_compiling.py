@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
+import pytest
+
 from benchmarks.compiling import compile_all
 from benchmarks.functions import FUNCTIONS
 from benchmarks.measure_compile import recorded
 from robot_dynamics.dynamics import Dynamics
 
 
+@pytest.mark.slow
 def test_every_function_is_compiled_and_counted(chain, tmp_path, monkeypatch):
     monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))
     made, given_up = compile_all(chain, batched=['gravity_torque'])

@@ -109,7 +109,7 @@ def test_wake_ups_of_a_sleeping_process_are_counted():
 @pytest.mark.parametrize(
     'arguments',
     [
-        pytest.param(['--qos', 'reliable'], id='echo'),
+        pytest.param(['--qos', 'reliable'], id='echo', marks=pytest.mark.slow),
         pytest.param(['--qos', 'sensor', '--soak', '4'], id='soak', marks=pytest.mark.slow),
         pytest.param(
             ['--qos', 'reliable', '--soak', '4'], id='reliable soak', marks=pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import compiling, run, single
 from benchmarks.agreement import Disagreement
+from benchmarks.functions import FUNCTIONS
 
 
 @pytest.mark.slow
@@ -16,7 +17,7 @@ def test_a_complete_run(tmp_path, capsys):
     assert run.main([*options, '--json', str(files[0]), '--markdown', str(files[1])]) == 0
     figures = json.loads(files[0].read_text())
     assert {call['robot'] for call in figures['single']} == {'chain2'}
-    assert {call['function'] for call in figures['single']} == set(compiling.FUNCTIONS)
+    assert {call['function'] for call in figures['single']} == set(FUNCTIONS)
     assert all(ns > 0 for call in figures['single'] for ns in call['ns'].values())
     assert figures['batches'] == []
     assert figures['stepping'][0]['error'] < 1e-10

@@ -10,6 +10,7 @@ from benchmarks import starting
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_new_processes_compute_a_result(chain):
     start = starting.measure(chain, repeats=1)
     assert set(start.ms) == {starting.OURS, starting.IMPORTS, starting.PINOCCHIO}

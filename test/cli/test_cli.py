@@ -201,21 +201,21 @@ def test_a_robot_of_the_package_is_found_by_name(run, tmp_path, monkeypatch):
     code, output, errors = run('check', 'panda')
     assert (code, errors) == (0, '')
     assert output == run('check', PANDA)[1]
-    assert run('check', 'pander') == (
-        2,
-        '',
-        'robot-dynamics: pander: no file and no bundled robot has this name; the bundled robots '
-        'are panda, planar_2r, puma560, scara_rrp\n',
+    code, output, errors = run('check', 'pander')
+    assert (code, output) == (2, '')
+    assert errors.startswith(
+        'robot-dynamics: pander: no file and no robot on this disk has this name; expected a '
+        '.urdf or .xacro file, or one of panda, planar_2r, puma560, scara_rrp ('
     )
 
 
 def test_a_folder_is_no_robot_and_no_file_to_write(run, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / 'models').mkdir()
-    assert run('terms', 'models')[1:] == (
-        '',
-        'robot-dynamics: models: is a folder; expected a .urdf or .xacro file, or a bundled '
-        'robot: panda, planar_2r, puma560, scara_rrp\n',
+    output, errors = run('terms', 'models')[1:]
+    assert output == ''
+    assert errors.startswith(
+        'robot-dynamics: models: is a folder; expected a .urdf or .xacro file, or one of panda, '
     )
     with pytest.raises(SystemExit, match='2'):
         run('check', 'panda', '--fix', 'models')

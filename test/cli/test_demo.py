@@ -85,13 +85,13 @@ class Demo:
         return found
 
 
-@pytest.fixture
-def start(tmp_path):
+@contextlib.contextmanager
+def starting(folder):
     """Start demonstrations; in the end none of their nodes may be left."""
     started = []
 
     def start(*arguments, **options):
-        started.append(Demo(tmp_path, *arguments, **options))
+        started.append(Demo(folder, *arguments, **options))
         return started[-1]
 
     yield start
@@ -104,10 +104,24 @@ def start(tmp_path):
         assert not left, 'nodes were left behind'
 
 
-def test_feedforward_follows_and_the_reference_engine_agrees(start):
-    demo = start(3.0)
-    code, output = demo.end()
-    assert code == 0, output
+@pytest.fixture
+def start(tmp_path):
+    with starting(tmp_path) as start:
+        yield start
+
+
+@pytest.fixture(scope='module')
+def ended(tmp_path_factory):
+    """A demonstration at its end, and its output."""
+    with starting(tmp_path_factory.mktemp('demo')) as start:
+        demo = start(3.0)
+        code, output = demo.end()
+        assert code == 0, output
+        yield demo, output
+
+
+def test_feedforward_follows_and_the_reference_engine_agrees(ended):
+    demo, output = ended
     found = json.loads(demo.figures.read_text())
     assert found['robot'] == 'panda'
     assert len(found['joints']) == 7
@@ -123,10 +137,8 @@ def test_feedforward_follows_and_the_reference_engine_agrees(start):
         assert found['pybullet_residual_rel'] <= 1e-6
 
 
-def test_the_json_has_its_documented_keys(start):
-    demo = start(1.0)
-    code, output = demo.end()
-    assert code == 0, output
+def test_the_json_has_its_documented_keys(ended):
+    demo, _ = ended
     assert set(json.loads(demo.figures.read_text())) == {
         'robot', 'joints', 'simulated_s', 'rms_error_feedforward_rad', 'rms_error_pd_rad',
         'max_error_feedforward_rad', 'max_error_pd_rad', 'error_ratio', 'torque_scale',
@@ -150,6 +162,7 @@ def test_a_realistic_arm_tracks_worse_than_the_exact_one_and_better_than_without
     assert 'realistic arm, with feed-forward' in output
 
 
+@pytest.mark.slow
 def test_a_profile_that_does_not_exist_is_rejected_in_a_line(start, tmp_path):
     code, output = start(1.0, '--realistic', tmp_path / 'none.yaml').end()
     assert code == 2
@@ -157,7 +170,7 @@ def test_a_profile_that_does_not_exist_is_rejected_in_a_line(start, tmp_path):
     assert 'Traceback' not in output
 
 
-@pytest.mark.parametrize('node', [NODES[0], *slow(NODES[1:])])
+@pytest.mark.parametrize('node', slow(NODES))
 def test_a_node_that_ends_early_ends_the_demo_with_an_error(start, node):
     demo = start(20.0)
     demo.until('of 20 s   error')
@@ -179,12 +192,14 @@ def test_an_interrupted_demo_ends_its_nodes(start):
     assert not any(Path(f'/proc/{pid}').exists() for pid in nodes.values())
 
 
+@pytest.mark.slow
 def test_an_interrupt_during_message_conversion_ends_the_nodes(start):
     code, output = start(20.0, program=('-c', SIGNALS_IN_MESSAGES)).end()
     assert code == 130, output
     assert 'Traceback' not in output
 
 
+@pytest.mark.slow
 def test_a_robot_without_links_is_rejected_in_a_line(start, tmp_path):
     file = tmp_path / 'none.urdf'
     file.write_text('<robot name="none"/>')

@@ -2,6 +2,9 @@
 """The demonstration of touch: its motion and pushes, its verdict, and its files."""
 
 import json
+import re
+import time
+import urllib.request
 
 import numpy as np
 import pytest
@@ -9,20 +12,26 @@ import pytest
 from robot_dynamics.cli import main
 from robot_dynamics.cli.demo_touch import (
     APPROACH,
+    CENTRE,
     END,
     GRASP,
     LEARNING,
     PUSHES,
     RETREAT,
     STEP,
+    TOOL,
     TOUCHES,
     Demonstration,
     Row,
     pushes_at,
     summarize,
 )
+from robot_dynamics.cli.demo_touch_view import TouchSource, shown
+from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.resources import share_file
+
+Q = np.full(7, 0.3)
 
 
 @pytest.fixture(scope='module')
@@ -65,7 +74,13 @@ def felt(change=lambda t, kind: kind):
             kind = 'payload' if touch.start == GRASP else 'contact'
         mass = 1.02 if kind == 'payload' else np.nan
         torque = np.append(force, np.zeros(4))
-        rows.append(Row(t, change(t, kind), mass, torque, torque, force, force, np.zeros(3)))
+        wrench, reading = np.append(np.zeros(3), force), JointReading(0, Q, None, None)
+        rows.append(
+            Row(
+                *(t, change(t, kind), mass, torque, torque),
+                *(force, force, np.zeros(3), wrench, reading),
+            )
+        )
     return rows
 
 
@@ -97,6 +112,65 @@ def test_an_arm_that_feels_something_else_fails(change, failed, tmp_path):
 def test_options_of_the_other_demonstration_are_rejected(option, capsys):
     assert main(['demo', '--touch', *option]) != 0
     assert '--touch takes no --robot and no --duration' in capsys.readouterr().err
+
+
+def test_a_view_of_another_demonstration_is_rejected(capsys):
+    assert main(['demo', '--view']) != 0
+    assert '--view shows --touch only' in capsys.readouterr().err
+
+
+def test_samples_are_shown_at_their_times_with_the_true_force_beside(demonstration, monkeypatch):
+    now, slept = [100.0], []
+
+    def sleep(seconds):
+        now[0] += seconds
+        slept.append(seconds)
+
+    monkeypatch.setattr(time, 'monotonic', lambda: now[0])
+    monkeypatch.setattr(time, 'sleep', sleep)
+    source, seen, calls = TouchSource(demonstration.model), {}, []
+    assert source.external() == (None, None)
+    assert source.newest() is source.payload() is None
+    source.follow((), lambda: calls.append(1), print)
+    for row in felt():
+        source.show(row)
+        assert source.newest() is row.reading
+        seen[row.t] = source.external()
+        now[0] += 1.0 * (row.t == 5.0)  # the computer is late once, and does not hurry after it
+    assert now[0] == pytest.approx(100.0 + END + 1.0, abs=0.05)
+    assert max(slept) < 0.05
+    assert len(calls) == len(seen)
+    for start, length, link, force in PUSHES.values():
+        estimated, true = seen[min(seen, key=lambda t: abs(t - start - length / 2))]
+        R = demonstration.model.forward_kinematics(Q, link)[:3, :3]
+        np.testing.assert_allclose(R @ true.wrench[3:], force, rtol=0.01, atol=1e-9)
+        assert (true.frame, true.text.split()[0]) == (link, 'push')
+        assert (estimated.frame, estimated.text) == (TOOL, 'contact')
+    estimated, true = seen[min(seen, key=lambda t: abs(t - GRASP - 1.0))]
+    assert (estimated.text, true.text, true.frame) == ('payload, 1.02 kg', 'payload', TOOL)
+    # The wrench at the flange exerts the torques of the weight at the payload's centre.
+    T = demonstration.model.forward_kinematics(Q, TOOL)
+    lever = T[:3, :3] @ CENTRE
+    np.testing.assert_allclose(
+        T[:3, :3] @ true.wrench[:3], np.cross(lever, [0.0, 0.0, -9.0]), atol=1e-12
+    )
+    estimated, true = seen[0.0]
+    assert (estimated.text, true.text) == ('none', 'none')
+    # From the beginning again
+    source.show(felt()[0])
+    assert source.external()[1].text == 'none'
+    assert max(slept) < 0.05
+
+
+def test_the_page_is_served_as_long_as_the_demonstration_runs(demonstration, capsys):
+    pytest.importorskip('viser')
+    with shown(demonstration.model, 0) as source:
+        url = re.search(r'http://\S+', capsys.readouterr().out).group()
+        source.show(felt()[0])
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert answer.status == 200
+    with pytest.raises(OSError):
+        urllib.request.urlopen(url, timeout=10)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import yaml
 
 from robot_dynamics import cli
 from robot_dynamics.control import Reference
-from robot_dynamics.control.contact_thresholds import SLOW_FACTOR, SLOW_POLES
+from robot_dynamics.control.contact_thresholds import FAST_POLES, SLOW_FACTOR, SLOW_POLES
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.resources import share_file
@@ -99,7 +99,11 @@ def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
     bag, params = recorded(tmp_path, quiet)
     code, shown, said = run(bag, '--robot', ELBOW, '--params', params)
     assert code == 0, said
+    # It has applied what it would advise.
+    assert 'slower poles along the momentum suppress it' in shown
+    assert 'expected' not in shown
     (entry,) = yaml.safe_load(shown).values()
+    assert entry['ros__parameters']['observer.poles'] == FAST_POLES
     assert entry['ros__parameters']['observer.poles_along_momentum'] == SLOW_POLES
     assert entry['ros__parameters']['detection.contact_factor'] == SLOW_FACTOR
 

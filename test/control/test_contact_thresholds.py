@@ -10,13 +10,17 @@ from robot_dynamics.control.contact_thresholds import CLEAN, Debounced, FreeMoti
 from robot_dynamics.control.momentum_observer import ObserverSettings
 
 STEP = 4e-3  # s: at this rate nothing is debounced
+ADVICE = ('contact_factor 1.7', 'observer.poles 200', 'poles_along_momentum 100')
 NOISE, SLOPE = np.array([0.2, 0.1, 0.3]), np.array([0.0, 0.5, 0.1])
 
 
-def free_motion(seconds, seed=0, jitter=0.0, known=True, step=STEP):
+def free_motion(seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True, **poles):
     """Return samples of normal noise whose size is that of NOISE and SLOPE."""
     rng = np.random.default_rng(seed)
-    free = FreeMotion(3)
+    free, settings = FreeMotion(3), ObserverSettings(**poles)
+    friction = SimpleNamespace(
+        law=SimpleNamespace(memory=memory), coefficients={'coulomb': np.array([0.1, 0.8, 1.0])}
+    )
     for k in range(round(seconds / step)):
         p = rng.uniform(-2.0, 2.0, 3)
         r = np.hypot(NOISE, SLOPE * p) * rng.normal(size=3)
@@ -25,9 +29,10 @@ def free_motion(seconds, seed=0, jitter=0.0, known=True, step=STEP):
         free.add(
             step * k,
             SimpleNamespace(
-                external_torque=r,
+                prompt_torque=r,
                 state=state,
-                settings=ObserverSettings(),
+                settings=settings,
+                friction=friction,
                 friction_known=np.broadcast_to(known, 3),
             ),
         )
@@ -45,6 +50,7 @@ def test_noise_grows_with_the_momentum_as_it_does():
     assert not learned.missing
 
 
+@pytest.mark.slow
 def test_the_factor_leaves_the_stated_share_of_hours_clean():
     learned = free_motion(600.0, seed=1)
     limit = learned.factor * np.asarray(learned.thresholds.level)
@@ -53,6 +59,14 @@ def test_the_factor_leaves_the_stated_share_of_hours_clean():
 
     clean = np.prod((1 - 2 * norm.sf(limit)) ** (3600.0 / STEP))
     assert 0.5 * (1 - CLEAN) / 5 < 1 - clean < 5 * (1 - CLEAN)
+
+
+def test_joints_whose_remembered_friction_is_above_what_was_learned_are_named():
+    # 0.1 and 1.0 N m are below the largest of the torques, about 4 standard deviations.
+    learned = free_motion(150.0)
+    assert learned.creeping == (1,)
+    assert 'not of b creeping' in learned.text(('a', 'b', 'c'), 1.5)
+    assert 'creeping' not in free_motion(150.0, memory=False).text(('a', 'b', 'c'), 1.5)
 
 
 def test_less_than_two_minutes_give_no_factor():
@@ -89,3 +103,17 @@ def test_a_gap_begins_anew():
     debounced.add(0.0, np.array([1.0]))
     assert debounced.add(1.0, np.array([3.0])) == 3.0
     assert debounced.add(0.5, np.array([2.0])) == 2.0
+
+
+@pytest.mark.parametrize(
+    ('poles', 'factor', 'advice'),
+    [
+        ({}, 1.5, ['contact_factor 1.7', 'observer.poles 200', 'poles_along_momentum 100']),
+        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.5, ['contact_factor 1.7']),
+        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.7, []),
+    ],
+)
+def test_advice_about_jitter_is_what_was_not_applied(poles, factor, advice):
+    text = free_motion(4.0, jitter=5.0, **poles).text(('a', 'b', 'c'), factor)
+    assert [one for one in ADVICE if one in text] == advice
+    assert ('suppress it' in text) == (not advice)

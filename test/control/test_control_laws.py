@@ -20,7 +20,7 @@ from robot_dynamics.control import (
 )
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.friction.coefficients import coulomb_friction
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.model.robots import planar_2r, random_tree
 
 DT = 1e-3
 
@@ -122,8 +122,36 @@ def test_modes_under_joint_impedance_have_the_damping_ratio(arm, rng, sign):
 def test_joint_impedance_needs_inertia(arm):
     bodiless = Dynamics(planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)))
     rest = Reference(*np.zeros((3, 2)))
-    with pytest.raises(ModelError, match='the mass matrix is singular'):
+    with pytest.raises(ModelError, match="joint 'joint2' moves no inertia"):
         joint_impedance(bodiless, rest, np.zeros(2), np.zeros(2), gains=Gains(1.0, 1.0))
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_joint_impedance_is_pd_plus_with_the_damping_of_the_modes(rng, sign):
+    arm = Dynamics(random_tree(5, rng))
+    K, Z = rng.uniform(1, 100, 5), rng.uniform(0.2, 1.0, 5)
+    for _ in range(5):
+        q, qd, *given = sign * rng.normal(size=(5, 5))
+        wanted = Reference(*given)
+        root, damped = np.diag(np.sqrt(K)), np.diag(np.sqrt(K * Z))
+        squares, U = np.linalg.eigh(root @ np.linalg.inv(arm.mass_matrix(q)) @ root)
+        D = 2 * damped @ U @ np.diag(1 / np.sqrt(squares + 1)) @ U.T @ damped
+        expected = pd_plus(arm, wanted, q, qd, gains=Gains(K, 0.0))
+        found = joint_impedance(arm, wanted, q, qd, gains=Gains(K, Z))
+        for part in ('gravity', 'coriolis', 'inertia', 'friction'):
+            own = getattr(expected, part)
+            np.testing.assert_allclose(
+                getattr(found, part), own, atol=1e-12 * (1 + abs(own).max())
+            )
+        feedback = K * (wanted.q - q) + D @ (wanted.qd - qd)
+        np.testing.assert_allclose(found.feedback, feedback, rtol=1e-9)
+
+
+def test_joint_impedance_has_a_largest_number_of_joints(rng):
+    many = Dynamics(random_tree(15, rng))
+    rest = Reference(*np.zeros((3, 15)))
+    with pytest.raises(ModelError, match='15 joints; joint_impedance has at most 14'):
+        joint_impedance(many, rest, np.zeros(15), np.zeros(15), gains=Gains(1.0, 1.0))
 
 
 def test_pd_plus_converges_and_its_lyapunov_function_never_increases(arm):

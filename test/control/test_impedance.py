@@ -16,6 +16,9 @@ from robot_dynamics.control.impedance import (
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.friction.memory import tracked
 from robot_dynamics.model.robots import puma560
 from robot_dynamics.spatial import axis_rotation, pose
 
@@ -87,6 +90,55 @@ def test_torque_is_that_of_the_equations(arm, law, rng, sign):
         np.testing.assert_allclose(found.impedance, expected, rtol=0, atol=1e-11 * scale)
         np.testing.assert_allclose(found.gravity, arm.gravity_torque(q), atol=1e-12)
         np.testing.assert_array_equal(found.tau, found.impedance + found.gravity)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('name', ['coulomb', 'load', 'stribeck', 'coulomb_memory', 'load_memory'])
+def test_friction_is_that_of_the_desired_velocity(arm, law, rng, name, sign):
+    """qd_d = qd_p + M^-1 J^T Lambda (V_d - J qd_p), with numpy.linalg."""
+    terms = {term: rng.uniform(0.1, 1.0, 7) for term in LAWS[name].terms}
+    friction = JointFriction(LAWS[name], terms, np.full(7, 2e-3))
+    along = tracked(friction)
+    q, z, own = sign * BENT, np.zeros(7), Impedance()
+    M, J = arm.mass_matrix(q), arm.jacobian(q, TOOL)
+    root = np.diag(np.sqrt(own.stiffness))
+    position = np.zeros(7)
+    if friction.law.memory:
+        along.move(position)
+    for _ in range(5):
+        target, qd_p = target_near(arm, q, rng), 0.2 * rng.normal(size=7)
+        axes = root @ np.kron(np.eye(2), target.pose[:3, :3].T)
+        inertia = np.linalg.inv(axes @ J @ np.linalg.solve(M, (axes @ J).T) + 0.25 * np.eye(6))
+        inverse = np.linalg.solve(M, (axes @ J).T) @ inertia @ axes
+        found = law.torque(
+            q,
+            rng.normal(size=7),
+            target,
+            own,
+            posture_velocity=qd_p,
+            friction=friction,
+            z=z,
+            time_step=DT,
+        )
+        qd_d = qd_p + inverse @ (target.velocity - J @ qd_p)
+        position, z = position + DT * qd_d, found.z
+        along.move(position)
+        expected = along.torque(qd_d, found.impedance + found.gravity)
+        np.testing.assert_allclose(found.friction, expected, atol=1e-9 * np.abs(expected).max())
+        np.testing.assert_allclose(found.tau, found.impedance + found.gravity + found.friction)
+
+
+def test_friction_at_rest_is_that_of_the_last_motion(arm, law):
+    """An arm that a person pushes is not helped by the friction that is fed forward."""
+    friction = JointFriction(LAWS['coulomb_memory'], {'coulomb': np.ones(7)})
+    target, z = held(arm), np.linspace(-1, 1, 7)
+    pushed = 0.5 * np.ones(7)
+    found = law.torque(BENT, pushed, target, Impedance(), friction=friction, z=z, time_step=DT)
+    np.testing.assert_allclose(found.friction, z, atol=1e-14)
+    np.testing.assert_allclose(found.z, z, atol=1e-14)
+    plain = JointFriction(LAWS['coulomb'], {'coulomb': np.ones(7)})
+    found = law.torque(BENT, pushed, target, Impedance(), friction=plain, z=z, time_step=DT)
+    np.testing.assert_allclose(found.friction, 0, atol=1e-14)
 
 
 def test_a_batch_equals_single_states(arm, law, rng):

@@ -13,6 +13,7 @@ import pytest
 
 import robot_dynamics as rd
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import (
     Environment,
@@ -67,7 +68,8 @@ def pressed(arms, stiffness, damping_ratio, delay, direction):
     )
     sensing = Sensing(model.model, PROFILE.sensors, STEP, (0,))
     springs = Impedance(stiffness, stiffness / 20, damping_ratio)
-    friction = PROFILE.friction.of(model.model)
+    # Without memory: at rest on the wall, the friction of the way there would press as well.
+    friction = FrictionSettings().of(model.model)
     forces, stretches = [], []
     for k in range(2000):
         way = min(SPEED * k * STEP, FREE + FORCE / stiffness)
@@ -76,8 +78,8 @@ def pressed(arms, stiffness, damping_ratio, delay, direction):
         T[:3, 3] += way * direction
         true_state = (x[None] for x in (simulator.q, simulator.qd, simulator.effort))
         q, qd, _ = (x[0] for x in sensing.read(*true_state))
-        along = np.linalg.lstsq(model.jacobian(q, TOOL), V)[0]
-        tau = law.torque(q, qd, PoseReference(T, V), springs).tau + friction.torque(along)
+        target = PoseReference(T, V)
+        tau = law.torque(q, qd, target, springs, friction=friction).tau
         simulator.step(tau / np.asarray(drives.gain))
         x = model.forward_kinematics(simulator.q, TOOL)[:3, 3]
         forces.append(-simulator.contact_forces[0] @ direction)

@@ -107,8 +107,6 @@ def test_an_end_in_motion_is_rejected(model, speed):
 
 
 def test_unspecified_limits_do_not_limit(model):
-    blank = replace(model, lower=np.zeros(2), upper=np.zeros(2))
-    assert violations(cubic([0.5, 0.5]), blank) == []
     free = replace(model, lower=np.full(2, -np.inf), upper=np.full(2, np.inf))
     assert violations(cubic([50.0, 50.0], T=100.0), free) == []
 

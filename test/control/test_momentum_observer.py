@@ -45,10 +45,12 @@ def observed(observer, q, qd, effort, stamps=STAMPS):
     return np.array(found)
 
 
+@pytest.mark.parametrize('poles', [150.0, 300.0])
 @pytest.mark.parametrize('sign', [1.0, -1.0])
-def test_answers_a_constant_torque_as_two_poles_do(arm, sign):
+def test_answers_a_constant_torque_as_two_poles_do(arm, sign, poles):
+    # However fast the poles by which contact is found, and however the momentum turns
     states = motion(arm, sign * PUSH, sign)
-    found = observed(MomentumObserver(arm, NONE, ObserverSettings()), *states)
+    found = observed(MomentumObserver(arm, NONE, ObserverSettings(poles=poles)), *states)
     # tau (1 - (1 + b t) e^(-b t))
     bt = 150.0 * STAMPS[:, None]
     expected = sign * PUSH * (1 - (1 + bt) * np.exp(-bt))
@@ -115,7 +117,11 @@ def test_slower_poles_along_the_momentum_suppress_errors_of_stamps(arm):
     rms = {}
     for along in (150.0, 40.0):
         settings = ObserverSettings(poles_along_momentum=along)
-        found = observed(MomentumObserver(arm, NONE, settings), q, qd, effort)
+        observer, found = MomentumObserver(arm, NONE, settings), []
+        for state in zip(STAMPS, q, qd, effort, strict=True):
+            observer.update(*state)
+            found.append(observer.prompt_torque)
+        found = np.array(found)
         rms[along] = np.sqrt((found[50:] ** 2).mean(axis=0))
     assert (rms[40.0] < 0.5 * rms[150.0]).all()
 

@@ -6,18 +6,20 @@ import itertools
 import numpy as np
 import pytest
 
+from robot_dynamics.algorithms.pose_motion import Target, advanced, approach, displacement
+from robot_dynamics.algorithms.pose_motion import displaced as displaced_rows
 from robot_dynamics.control.motions import Phase
-from robot_dynamics.control.pose_following import (
-    PoseFollower,
-    PoseLimits,
-    approach,
-    displaced,
-    displacement,
-)
+from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.errors import TrajectoryError
 
 MS = 1_000_000  # ns
 LIMITS = PoseLimits()
+
+
+def displaced(start, way):
+    return np.array(displaced_rows(start, way))
+
+
 START = displaced(np.eye(4), np.array([0.3, -0.2, 0.5, 0.4, 0.1, 0.6]))
 TIMEOUT = 0.1  # s
 
@@ -181,7 +183,21 @@ def test_poses_out_of_order_and_before_the_first_state_are_rejected():
 def test_an_approach_ends_at_rest_at_any_rate(dt):
     way, v = np.array([0.3, -0.1, 0.2]), np.array([-0.1, 0.2, 0.0])
     for _ in range(round(4.0 / dt)):
-        step, v = approach(way, v, 0.25, 1.0, dt)
+        step, v = approach(way, v, 1.0, 0.25, 1.0, dt)
         way = way - step
     assert not way.any()
     assert not any(v)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_machine_code_and_scalars_take_the_same_steps(sign):
+    rng = np.random.default_rng(3)
+    limits = (LIMITS.velocity, LIMITS.acceleration, LIMITS.distance)
+    one, target = follower(), Target(START.tolist(), [0.0] * 6)
+    for k in range(1, 40):
+        goal = displaced(START, sign * 0.2 * rng.normal(size=6))
+        one.follow(goal, 1000 * MS + k * MS)
+        found, _ = one.reference(START, 1000 * MS + k * MS)
+        target = advanced(START.tolist(), target, goal.tolist(), 1.0, limits, 1e-3)
+        np.testing.assert_allclose(found.pose, target.pose, atol=1e-13)
+        np.testing.assert_allclose(found.velocity, target.velocity, atol=1e-12)

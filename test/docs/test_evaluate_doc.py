@@ -41,6 +41,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_output_on_the_page_is_printed(run, capsys):
     command, *wanted = re.search(r'```\n\$ (robot-dynamics .*?)```', PAGE, re.DOTALL)[
         1

@@ -16,7 +16,7 @@ PAGES = [
     for page in sorted((ROOT / 'docs' / folder).glob('*.md'))
     if page.stem not in TESTED
 ]
-GUIDES = ('batches_and_derivatives', 'contact', 'impedance', 'payloads')
+GUIDES = ('arrays', 'batches_and_derivatives', 'contact', 'dh_tables', 'impedance', 'payloads')
 PAGES += [ROOT / 'docs' / 'guides' / f'{name}.md' for name in GUIDES]
 
 

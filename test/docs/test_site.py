@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import browser
 import pytest
 
 DOCS = Path(__file__).parents[2] / 'docs'
@@ -109,3 +110,38 @@ def test_the_search_finds_the_number_of_an_equation(site, number, page):
     assert index['docnames'].index(f'textbook/{page}') in (
         found if isinstance(found, list) else [found]
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('words', 'first'),
+    [
+        ('payload', 'guides/payloads.html'),
+        ('getting started', 'start/install.html#getting-started'),
+    ],
+)
+@pytest.mark.skipif(not (browser.CHROMIUM and browser.DRIVER), reason='needs Chromium')
+def test_the_search_of_files_finds_pages_first_with_excerpts(site, words, first):
+    window = browser.Browser()
+    try:
+        window.driver.get(f'{(site / "search.html").as_uri()}?q={words}')
+        window.until(
+            lambda: 'Results' in window.driver.find_element('css selector', 'h2').text, 'results'
+        )
+        links = window.driver.execute_script(
+            "return [...document.querySelectorAll('.search li > a')].map(a => a.href)"
+        )
+        excerpts = window.driver.execute_script(
+            "return [...document.querySelectorAll('.search .context')].map(p => p.textContent)"
+        )
+        sections = window.driver.execute_script(
+            "return [...document.querySelectorAll('.search .context a')].map(a => a.href)"
+        )
+    finally:
+        window.close()
+    assert links[0].endswith(first)
+    assert len(excerpts) > 3
+    assert all(excerpts)
+    for address in sections:
+        page, _, anchor = address.removeprefix('file://').partition('#')
+        assert f'id="{anchor}"' in Path(page).read_text()

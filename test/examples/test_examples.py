@@ -58,6 +58,26 @@ def test_batches_and_derivatives(capsys):
     assert float(error) < 1e-3
 
 
+@pytest.mark.slow
+def test_lqr_swing_up(capsys):
+    swung, balanced = runpy.run_path(str(EXAMPLES / 'lqr_swing_up.py'))['main']()
+    assert 'largest torque of the elbow' in capsys.readouterr().out
+    # From hanging, 3 rad away, to where LQR balances, which a motor in the elbow alone does not
+    # do at once.
+    assert balanced < 0.1 * swung
+    assert swung < 0.3
+
+
+@pytest.mark.slow
+def test_fit_payload(capsys):
+    names = runpy.run_path(str(EXAMPLES / 'fit_payload.py'))
+    found = names['main']()
+    assert 'true' in capsys.readouterr().out
+    # Friction by another rule within the step: first order in the step.
+    for name, true in names['TRUE'].items():
+        assert found[name] == pytest.approx(true, rel=0.05)
+
+
 def test_time_optimal(capsys):
     pytest.importorskip('toppra')
     uniform, optimal = runpy.run_path(str(EXAMPLES / 'time_optimal.py'))['main']()

@@ -4,21 +4,21 @@
 import mpmath
 import numpy as np
 import pytest
+from tiers import slow
 
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.friction.impulses import sticking, with_memory, without_memory
 
-SAMPLES = 400
 EPS = np.finfo(float).eps
 
 
-@pytest.fixture(scope='module')
-def cases():
+@pytest.fixture(scope='module', params=[80, *slow([400])])
+def cases(request):
     """Return s, m, d, z and h / delta over many orders of magnitude."""
-    rng = np.random.default_rng(0)
-    s = rng.choice([-1, 1], SAMPLES) * 10.0 ** rng.uniform(-8, 2, SAMPLES)
-    m, d = 10.0 ** rng.uniform(-5, 1, SAMPLES), 10.0 ** rng.uniform(-7, 0, SAMPLES)
-    return s, m, d, rng.uniform(-1, 1, SAMPLES), 10.0 ** rng.uniform(-1, 3, SAMPLES)
+    rng, samples = np.random.default_rng(0), request.param
+    s = rng.choice([-1, 1], samples) * 10.0 ** rng.uniform(-8, 2, samples)
+    m, d = 10.0 ** rng.uniform(-5, 1, samples), 10.0 ** rng.uniform(-7, 0, samples)
+    return s, m, d, rng.uniform(-1, 1, samples), 10.0 ** rng.uniform(-1, 3, samples)
 
 
 def exact(impulse, s, m, d):

@@ -144,12 +144,23 @@ def test_the_rviz_configuration_shows_the_robot_and_its_efforts():
         for display in displays
         if display['Class'] == 'rviz_default_plugins/Effort'
     }
-    assert topics == {'/joint_states', '/dynamics_node/gravity_torque'}
+    assert topics == {
+        '/joint_states',
+        '/dynamics_node/gravity_torque',
+        '/momentum_observer_node/external_torque',
+    }
+    (wrench,) = [d for d in displays if d['Class'] == 'rviz_default_plugins/Wrench']
+    assert wrench['Topic']['Value'] == '/momentum_observer_node/external_wrench'
     (markers,) = [d for d in displays if d['Class'] == 'rviz_default_plugins/MarkerArray']
     assert markers['Topic']['Value'] == '/markers_node/markers'
     # All of them follow the namespace.
     remapped = (share_directory() / 'launch' / 'dynamics.launch.py').read_text()
-    for topic in (*topics, '/markers_node/markers', '/robot_description'):
+    for topic in (
+        *topics,
+        wrench['Topic']['Value'],
+        '/markers_node/markers',
+        '/robot_description',
+    ):
         assert f"'{topic.removeprefix('/')}'" in remapped
 
 

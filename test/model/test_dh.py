@@ -7,7 +7,7 @@ import pytest
 from robot_dynamics import kinematics as kin
 from robot_dynamics.errors import InertialWarning, ModelError
 from robot_dynamics.formulations import lagrange_euler_4x4, newton_euler_link_frame
-from robot_dynamics.model.dh import from_dh
+from robot_dynamics.model.dh import from_dh, load_dh
 from robot_dynamics.model.inertia import Inertial, transformed
 from robot_dynamics.model.robots import random_inertial
 from robot_dynamics.spatial import inverse_pose
@@ -158,3 +158,78 @@ def test_an_impossible_inertia_is_warned_about():
     flat = Inertial(1.0, np.zeros(3), np.diag([0.0, 0.35, 0.0]))
     with pytest.warns(InertialWarning, match=r"robot 'dh', row 0: .*triangle inequality"):
         from_dh([row()], convention='standard', inertias=[flat])
+
+
+# -- tables in files ------------------------------------------------------------------------
+
+HEAD = 'a, alpha, d, theta, type, mass, com, inertia'
+ROWS = [
+    (0.4, -np.pi / 2, 0.1, 0.0, 'revolute', 3.0, '0.1 -0.2 0.3', '0.1 0.2 0.25'),
+    (0.0, 0.75 * np.pi, 0.0, -np.pi, 'prismatic', 0.5, '0 0 0', '0.1 0.01 -0.02 0.2 0.03 0.25'),
+]
+TEXT = f"""# a comment
+{HEAD}
+0.4, -pi/2,   0.1, 0,   revolute,  3,   0.1 -0.2 0.3, 0.1 0.2 0.25
+
+0,   0.75*pi, 0,   -pi, prismatic, 0.5, 0 0 0,        0.1 0.01 -0.02 0.2 0.03 0.25
+"""
+
+
+def written(tmp_path, text=TEXT):
+    file = tmp_path / 'my_arm.csv'
+    file.write_text(text, encoding='utf-8')
+    return file
+
+
+@pytest.mark.parametrize('convention', MATRICES)
+def test_a_table_in_a_file_is_the_same_arm(convention, tmp_path):
+    tensors = [
+        np.diag([0.1, 0.2, 0.25]),
+        np.array([[0.1, 0.01, -0.02], [0.01, 0.2, 0.03], [-0.02, 0.03, 0.25]]),
+    ]
+    bodies = [
+        Inertial(row[5], np.array(row[6].split(), dtype=float), tensor)
+        for row, tensor in zip(ROWS, tensors, strict=True)
+    ]
+    table = [row[:5] for row in ROWS]
+    gravity = (0.0, -9.81, 0.0)
+    given = from_dh(table, convention=convention, inertias=bodies, gravity=gravity, name='my_arm')
+    read = load_dh(written(tmp_path), convention=convention, gravity=gravity)
+    assert read.name == 'my_arm'
+    assert read.fingerprint() == given.fingerprint()
+
+
+def test_columns_of_a_file_have_any_order(tmp_path):
+    rows = [HEAD.split(', '), *(map(str, row) for row in ROWS)]
+    turned = '\n'.join(','.join(reversed(list(row))) for row in rows)
+    given = load_dh(written(tmp_path), convention='modified')
+    read = load_dh(written(tmp_path, turned), convention='modified')
+    assert read.fingerprint() == given.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'message'),
+    [
+        (TEXT, '', 'the columns are ; expected a, alpha, d, theta, type, mass, com, inertia'),
+        ('alpha', 'beta', 'the columns are a, beta, d'),
+        (', -pi/2', '', 'row 0 has 7 values; expected 8'),
+        ('-pi/2', 'pie', "row 0: alpha is 'pie'; it must be a number, or a multiple of pi"),
+        ('-pi/2', 'pi/0', "row 0: alpha is 'pi/0'; it must be a number"),
+        ('-pi/2', 'nan', 'row 0: alpha is nan; it must be finite'),
+        ('0.1 -0.2 0.3', '0.1 -0.2', "row 0: com is '0.1 -0.2'; it must be 3 numbers"),
+        ('0.1 0.2 0.25', '0.1', "row 0: inertia is '0.1'; it must be 3 or 6 numbers"),
+        ('prismatic', 'fixed', "row 1: kind is 'fixed'; it must be one of"),
+        (', 0.5,', ', -1,', 'inertia of row 1: mass is -1.0 kg; it must not be negative'),
+    ],
+)
+def test_wrong_cells_are_rejected_by_name(old, new, message, tmp_path):
+    assert old in TEXT
+    file = written(tmp_path, TEXT.replace(old, new))
+    with pytest.raises(ModelError, match=message) as error:
+        load_dh(file, convention='standard')
+    assert str(error.value).startswith(f'{file}: ')
+
+
+def test_a_missing_file_is_named():
+    with pytest.raises(ModelError, match=r'^/no\.csv: No such file or directory$'):
+        load_dh('/no.csv', convention='standard')

@@ -14,9 +14,9 @@ from rclpy.serialization import serialize_message
 from std_srvs.srv import SetBool
 
 from robot_dynamics.control.contact import COLLISION
-from robot_dynamics.nodes.feedforward_node import Mode
 from robot_dynamics.nodes.momentum_observer_node import LEVELS
 from robot_dynamics.ros import messages
+from robot_dynamics.ros.motor_mode import Mode
 
 KP = 100.0
 RATE = 500.0  # N m/s

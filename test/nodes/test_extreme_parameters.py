@@ -8,6 +8,7 @@ import math
 
 import pytest
 from every_node import NODES, node_class
+from tiers import slow
 
 pytest.importorskip('rclpy')
 
@@ -69,7 +70,10 @@ def turns(graph, node, seconds=0.03):
     assert node.state == 'active'
 
 
-@pytest.mark.parametrize('name', NODES)
+FAST = 'dynamics_node', 'markers_node', 'simulator_node'
+
+
+@pytest.mark.parametrize('name', [*FAST, *slow(name for name in NODES if name not in FAST)])
 def test_extremes_at_run_time(graph, name, monkeypatch):
     node = graph.start(node_class(name, monkeypatch))
     turns(graph, node)
@@ -90,10 +94,7 @@ def test_extremes_at_run_time(graph, name, monkeypatch):
 
 @pytest.mark.parametrize(
     'name',
-    [
-        name if name == 'markers_node' else pytest.param(name, marks=pytest.mark.slow)
-        for name in NODES
-    ],
+    ['markers_node', *slow(name for name in NODES if name != 'markers_node')],
 )
 def test_extremes_at_start(graph, name, monkeypatch):
     start = node_class(name, monkeypatch)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The mode of the feed-forward node, against the table in its docstring, event by event."""
+"""The mode of the feed-forward node, against the table of `Mode`, event by event."""
 
 import math
 import time
@@ -16,8 +16,9 @@ from std_srvs.srv import SetBool
 
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.nodes.feedforward_node import FeedforwardNode, Mode
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import command_guard
+from robot_dynamics.ros.motor_mode import Mode
 from robot_dynamics.urdf.loading import parse_urdf
 
 MS = 1_000_000
@@ -27,7 +28,7 @@ COLUMNS = 'mode', 'event', 'if', 'next mode'
 
 def documented():
     """Return the next mode by mode, event and condition, from the docstring."""
-    lines = FeedforwardNode.__doc__.splitlines()
+    lines = Mode.__doc__.splitlines()
     (head,) = (k for k, line in enumerate(lines) if line.split() == ' '.join(COLUMNS).split())
     begins = [lines[head].index(name) for name in COLUMNS]
     table = {}

@@ -22,8 +22,9 @@ from robot_dynamics.control import LAWS, Gains, computed_torque, pd_plus
 from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.friction import JointFriction
 from robot_dynamics.friction import laws as friction_laws
-from robot_dynamics.nodes.feedforward_node import FeedforwardNode, Mode
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import command_guard, messages, qos
+from robot_dynamics.ros.motor_mode import Mode
 
 STILL = np.zeros(2)
 NAN = float('nan')

@@ -17,7 +17,7 @@ from std_srvs.srv import SetBool, Trigger
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.motions import Phase
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import messages, motion_status
 from robot_dynamics.ros.parameters import ParameterError
@@ -110,6 +110,25 @@ def test_follows_a_stream_of_poses_and_holds_when_it_stops(graph, sign):
     np.testing.assert_allclose(arm.q, goal, atol=1e-3)
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_friction_is_fed_forward_unless_it_is_not_to_be_compensated(graph, sign):
+    lost = {
+        'friction.law': 'coulomb_memory',
+        'friction.viscous': [0.0],
+        'friction.coulomb': [0.3, 0.2],
+    }
+    arms = [Arm(graph, **lost, compensate_friction=choice) for choice in (True, False)]
+    goal = pose_at(START + sign * np.array([0.2, 0.3]), arms[0].arm)
+    differences = [np.subtract(*(arm.answer() for arm in arms))]
+    for _ in range(100):  # an arm that stays where it is
+        for arm in arms:
+            arm.called.give('/target_pose', goal)
+        compensated, plain = (arm.answer() for arm in arms)
+        differences.append(compensated - plain)
+    np.testing.assert_array_equal(differences[0], 0.0)
+    np.testing.assert_allclose(differences[-1], sign * np.array([0.3, 0.2]), rtol=1e-3)
+
+
 def test_a_pose_in_the_frame_of_a_link(graph):
     arm = Arm(graph)
     arm.move(5)
@@ -142,6 +161,38 @@ def test_a_wrench_is_exerted_on_the_environment_until_it_is_old(graph):
     np.testing.assert_allclose(arm.answer(), still, rtol=1e-10)
 
 
+def pressing(frame_id=FRAME, **force):
+    message = WrenchStamped()
+    message.header.frame_id = frame_id
+    message.wrench.force = Vector3(**force)
+    return message
+
+
+def test_a_wrench_without_a_stamp_has_the_time_of_the_last_state(graph):
+    arm = Arm(graph)
+    still = arm.answer()
+    arm.called.give('/target_wrench', pressing(x=2.0))
+    F = np.concatenate([np.zeros(3), arm.pose[:3, :3] @ [2.0, 0.0, 0.0]])
+    expected = still + arm.arm.wrench_torque(START, F, FRAME)
+    np.testing.assert_allclose(arm.answer(), expected, rtol=1e-10)
+    arm.k += 200
+    np.testing.assert_allclose(arm.answer(), still, rtol=1e-10)
+
+
+def test_a_bad_wrench_changes_nothing(graph):
+    arm = Arm(graph)
+    arm.called.give('/target_wrench', pressing(x=2.0))  # before the first state
+    still = arm.answer()
+    arm.called.give('/target_wrench', pressing(x=float('nan')))
+    arm.called.give('/target_wrench', pressing('spoon', x=2.0))
+    np.testing.assert_allclose(arm.answer(), still, rtol=1e-12)
+    assert arm.node.health.counts['target wrench rejected'] == 3
+    other = Arm(graph, control_law='pd_plus')
+    other.answer()
+    other.called.give('/target_wrench', pressing(x=2.0))
+    assert other.node.health.counts['target wrench rejected'] == 1
+
+
 @pytest.mark.parametrize(
     ('change', 'reason'),
     [
@@ -163,6 +214,28 @@ def test_a_bad_pose_changes_nothing(graph, change, reason, capfd):
     assert reason in capfd.readouterr().err
 
 
+def test_two_streams_of_wrenches_are_both_rejected(graph):
+    import rclpy
+
+    arm = Arm(graph)
+    still = arm.answer()
+    others = [rclpy.create_node(name, context=graph.context) for name in ('one', 'two')]
+    for other in others:
+        other.create_publisher(WrenchStamped, 'target_wrench', 10)
+    guard = arm.node.frame.wrench_guard
+    graph.until(lambda: guard.conflict, 'the conflict')
+    arm.called.give('/target_wrench', pressing(x=2.0))
+    assert arm.node.health.counts['target wrench rejected'] == 1
+    assert not arm.node.frame.pose_guard.conflict
+    np.testing.assert_allclose(arm.answer(), still, rtol=1e-12)
+    others[0].destroy_node()
+    graph.until(lambda: not guard.conflict, 'its end')
+    arm.called.give('/target_wrench', pressing(x=2.0))
+    assert arm.node.health.counts['target wrench rejected'] == 1
+    assert np.abs(arm.answer() - still).max() > 0.1
+    others[1].destroy_node()
+
+
 def test_two_streams_of_poses_are_both_rejected(graph):
     import rclpy
 
@@ -171,7 +244,7 @@ def test_two_streams_of_poses_are_both_rejected(graph):
     others = [rclpy.create_node(name, context=graph.context) for name in ('one', 'two')]
     for other in others:
         other.create_publisher(PoseStamped, 'target_pose', 10)
-    guard = arm.node.frame._guard
+    guard = arm.node.frame.pose_guard
     graph.until(lambda: guard.conflict, 'the conflict')
     arm.called.give('/target_pose', pose_at(START, arm.arm))
     assert arm.rejected == 1
@@ -206,6 +279,21 @@ def test_the_law_needs_inertia(graph):
     parameters = replace(arm.node.parameters, impedance__frame='link2')
     with pytest.raises(ParameterError, match="joint 'joint2' moves no inertia"):
         arm.node.frame.check(parameters, bodiless)
+
+
+@pytest.mark.parametrize(
+    ('model', 'reason'),
+    [
+        (planar_2r(masses=(1.0, 0.0), inertias=(0.1, 0.0)), "joint 'joint2' moves no inertia"),
+        (random_tree(15, np.random.default_rng(0)), '15 joints; joint_impedance has at most 14'),
+    ],
+    ids=['inertia', 'joints'],
+)
+def test_joint_impedance_needs_inertia_and_few_joints(graph, model, reason):
+    node = CalledNode(graph, FeedforwardNode).node
+    node.law.check(node.parameters, Dynamics(model))
+    with pytest.raises(ParameterError, match=reason):
+        node.law.check(replace(node.parameters, control_law='joint_impedance'), Dynamics(model))
 
 
 def test_a_change_of_law_holds_the_arm_where_it_is(graph):

@@ -104,6 +104,7 @@ def lives(
     return word, received[0]
 
 
+@pytest.mark.slow
 def test_a_restarted_dynamics_node_publishes_the_same_terms(graph, node, elbow):
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     for word in lives(
@@ -117,6 +118,7 @@ def test_a_restarted_dynamics_node_publishes_the_same_terms(graph, node, elbow):
         np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_a_restarted_observer_publishes_the_same_torque(graph, node, elbow):
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     stamps = itertools.count(5 * MS, 5 * MS)
@@ -137,6 +139,7 @@ def test_a_restarted_observer_publishes_the_same_torque(graph, node, elbow):
         assert np.abs(word.effort).max() < 1e-12
 
 
+@pytest.mark.slow
 def test_a_restarted_feedforward_node_holds_the_arm(graph, node, elbow):
     """The motion that the first one followed is forgotten: it has to be sent again."""
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
@@ -163,6 +166,7 @@ def test_a_restarted_simulator_holds_the_arm_with_brakes(graph, node):
         assert set(word.velocity) == set(word.effort) == {0.0}
 
 
+@pytest.mark.slow
 @needs_engine
 def test_a_restarted_validator_reaches_the_same_verdict(graph, node):
     for word in lives(
@@ -176,6 +180,7 @@ def test_a_restarted_validator_reaches_the_same_verdict(graph, node):
         assert word.status[0].message.startswith('PASS: elbow')
 
 
+@pytest.mark.slow
 def test_a_restarted_markers_node_replaces_its_markers(graph, node):
     states = graph.probe.create_publisher(JointState, 'joint_states', 10)
     first, second = lives(

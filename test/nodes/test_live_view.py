@@ -8,19 +8,21 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from diagnostic_msgs.msg import DiagnosticArray
 from elbow import ELBOW
-from geometry_msgs.msg import InertiaStamped
+from geometry_msgs.msg import InertiaStamped, WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_dynamics import cli
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import qos
+from robot_dynamics.nodes.momentum_observer_node import MomentumObserverNode
+from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.graph_client import GraphError
 from robot_dynamics.ros.live_robot import LiveRobot
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.view.state import ViewState
-from robot_dynamics.view.viewed_motion import Follow
+from robot_dynamics.view.viewed_motion import LATE, Follow
 
 NAMES = ('shoulder', 'elbow')
 
@@ -53,7 +55,11 @@ def state(position, stamp=1, names=NAMES):
 
 def test_a_robot_in_a_namespace_is_followed(graph, live):
     robot = live('left')
-    assert robot.topics == ('/left/joint_states', '/left/robot_description')
+    assert robot.topics == (
+        '/left/joint_states',
+        '/left/robot_description',
+        '/left/momentum_observer_node/external_torque',
+    )
     describe(graph, '/left')
     graph.until(lambda: robot._text, 'the description')
     assert robot.description(1.0) == ELBOW
@@ -118,6 +124,71 @@ def test_the_payload_of_a_prefixed_link_is_received(graph, live):
     payloads.publish(message)
     graph.until(lambda: robot.payload(), 'the payload')
     assert robot.payload() == ('forearm', 2.0, (0.0, 0.0, 0.1))
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_what_the_observer_estimates_is_shown(graph, live, sign):
+    """The node, under a known force at the forearm: torques, force, and contact in words."""
+    parameters = {'frame_prefix': 'left/', 'contact_frame': 'forearm', 'contact_model': 'force'}
+    thresholds = {'thresholds__noise': [0.1], 'thresholds__level': [2.0]}
+    smooth = {'friction__viscous': [0.0], 'friction__coulomb': [0.0]}
+    graph.start(MomentumObserverNode, **parameters, **thresholds, **smooth)
+    robot, arm = live('', 'left/'), Dynamics(parse_urdf(ELBOW))
+    reports = []
+    robot.follow(NAMES, lambda: None, reports.append)
+    states = graph.publisher(JointState, '/joint_states')
+    assert robot.external() == (None, None)
+    q = sign * np.array([0.3, -0.4])
+    J = arm.jacobian(q, 'forearm')[3:]
+    force = sign * 4.0 * J[:, 0]
+    push, stamp = J.T @ force, 0
+
+    def contact():
+        nonlocal stamp
+        stamp += 1_000_000
+        message = state(q.tolist())
+        message.velocity = [0.0, 0.0]
+        message.effort = (arm.gravity_torque(q) - push * (stamp > 50_000_000)).tolist()
+        message.header.stamp = messages.time_message(stamp)
+        states.publish(message)
+        estimated, true = robot.external()
+        assert true is None
+        return stamp > 200_000_000 and estimated is not None and 'threshold' in estimated.text
+
+    graph.until(contact, 'a contact')
+    shown = Follow(robot).advance(arm, ViewState.initial(arm.model), 0.1).estimated
+    np.testing.assert_allclose(shown.torque, push, atol=1e-3 * np.abs(push).max())
+    R = arm.forward_kinematics(q, 'forearm')[:3, :3]
+    explained = J.T @ (R @ shown.wrench[3:])
+    assert np.abs(explained - push).max() < 0.02 * np.abs(push).max()
+    assert shown.frame == 'forearm'
+    joint = NAMES[int(np.argmax(np.abs(push)))]
+    assert f' times the threshold of {joint}' in shown.text
+    assert reports == []
+
+
+def test_an_observer_that_has_ended_and_wrong_torques_are_not_shown(graph, live, monkeypatch):
+    robot, reports = live(), []
+    robot.follow(NAMES, lambda: None, reports.append)
+    topic = '/momentum_observer_node/external_'
+    torques = graph.publisher(JointState, f'{topic}torque')
+    wrenches = graph.publisher(WrenchStamped, f'{topic}wrench')
+    contacts = graph.publisher(DiagnosticArray, '/momentum_observer_node/contact')
+    contacts.publish(DiagnosticArray())  # no status, no contact
+
+    def estimated():
+        torques.publish(JointState(name=NAMES[::-1], effort=[2.0, 1.0]))
+        wrenches.publish(WrenchStamped())
+        return robot.external()[0]
+
+    found = graph.until(estimated, 'an estimate') or robot.external()[0]
+    np.testing.assert_array_equal(found.torque, [1.0, 2.0])
+    wrong = JointState(name=NAMES, effort=[float('nan'), 0.0])
+    graph.until(lambda: torques.publish(wrong) or reports, 'a report')
+    assert 'external torque must be finite: shoulder = nan' in reports[0]
+    now = time.monotonic()
+    monkeypatch.setattr(time, 'monotonic', lambda: now + 2 * LATE)
+    assert robot.external() == (None, None)
 
 
 def test_another_description_is_reported(graph, live):

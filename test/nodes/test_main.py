@@ -45,7 +45,7 @@ def robot_file(tmp_path, elbow_urdf):
 
 @pytest.mark.processes
 @pytest.mark.parametrize('number', [signal.SIGINT, *slow([signal.SIGTERM, signal.SIGHUP])])
-@pytest.mark.parametrize('node', NODES)
+@pytest.mark.parametrize('node', [*NODES[:3], *slow(NODES[3:])])
 def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
     process = start_node(node, '-p', robot_file)
     line_with(process, "robot 'elbow', joints shoulder, elbow")
@@ -221,13 +221,18 @@ def test_an_unknown_node_is_named(names):
     [
         (['-p', 'description_timeout:=0.2'], 'no robot_description on /robot_description'),
         (['-p', 'robot_description:=\'<robot name="x"/>\''], "robot 'x' has no link"),
-        (['-p', 'robot_description:=hello'], 'not well-formed XML'),
-        (['-p', 'robot_description_file:=/no/such.urdf'], '/no/such.urdf'),
         (['-p', 'time_step:=-1.0'], 'time_step'),
-        (['-p', 'time_step:=fast'], 'time_step'),
-        (['-p', 'integrator:=magic'], 'integrator is'),
         (['--params-file', '/no/such.yaml'], '/no/such.yaml'),
-        (['-r', 'nonsense'], 'nonsense'),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                (['-p', 'robot_description:=hello'], 'not well-formed XML'),
+                (['-p', 'robot_description_file:=/no/such.urdf'], '/no/such.urdf'),
+                (['-p', 'time_step:=fast'], 'time_step'),
+                (['-p', 'integrator:=magic'], 'integrator is'),
+                (['-r', 'nonsense'], 'nonsense'),
+            )
+        ),
     ],
 )
 def test_a_node_that_cannot_start_logs_one_line_and_exits_with_1(arguments, why):
@@ -275,6 +280,7 @@ def pair(graph, robot_file):
     remove_segments(before)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_killed_node_is_replaced_and_the_others_go_on(graph, pair):
     """A new controller finds the arm in its brakes; a new arm finds a controller that waits."""

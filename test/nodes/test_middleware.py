@@ -37,6 +37,7 @@ def test_the_profile_of_the_user_stays(untold, name):
     assert quick_discovery() == {}
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_node_that_was_killed_is_soon_forgotten(graph, untold):
     implementation = os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp')

@@ -8,13 +8,14 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from geometry_msgs.msg import InertiaStamped
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes.momentum_observer_node import NOT_LEARNED, MomentumObserverNode
-from robot_dynamics.ros import health, messages
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.messages import SECOND
 
 NAMES = ['shoulder', 'elbow']
@@ -137,7 +138,7 @@ def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
     observing.swing(300, start=300)
     assert np.abs(observing.torques).max() < 0.05
     assert {one.message for one in observing.contacts} == {'none'}
-    # The arm still carries it, and the node is told that it does not.
+    # The arm still carries it, but the load that the node is given is zero.
     assert node.set_parameters_atomically([rclpy_parameter('payload.mass', 0.0)]).successful
     observing.swing(1000, start=600)
     last = observing.contacts[-1]
@@ -192,6 +193,36 @@ def test_states_without_efforts_are_counted(graph):
     observing.rest(50)
     assert len(observing.torques) == 99  # also over the state without efforts
     assert np.abs(observing.torques).max() < 1e-6
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_velocities_that_are_missing_are_counted_or_differentiated(graph, sign):
+    observing = Observing(graph)
+    push = sign * np.array([0.4, -0.7])
+    for _ in range(400):
+        observing.give(sign * Q, [], observing.arm.gravity_torque(sign * Q) - push)
+    assert observing.node.health.counts['joint state without velocity'] == 400
+    assert not observing.torques
+    assert observing.node.set_parameters_atomically(
+        [rclpy_parameter('missing_velocity', 'differentiate')]
+    ).successful
+    for _ in range(400):
+        observing.give(sign * Q, [], observing.arm.gravity_torque(sign * Q) - push)
+    np.testing.assert_allclose(observing.torques[-1], push, atol=1e-9)
+
+
+def test_the_payload_of_the_last_states_is_estimated_on_request(graph):
+    observing = Observing(graph, payload__link='forearm', diagnostics_period=60.0)
+    node = observing.node
+    topic, name = (f'{node.get_name()}/{x}' for x in ('payload_estimate', 'estimate_payload'))
+    estimates = graph.listen(InertiaStamped, topic, qos.LATCHED)
+    assert 'expected 4 s' in graph.call(Trigger, name).message
+    observing.arm = node.arm.with_payload('forearm', 1.5, [0.1, 0.0, 0.0])
+    observing.swing(4500)
+    assert graph.call(Trigger, name).success
+    graph.until(lambda: estimates, 'the estimate')
+    assert estimates[-1].inertia.m == pytest.approx(1.5, rel=0.01)
+    assert node.parameters.payload__mass == 0.0
 
 
 @pytest.mark.parametrize(('delay', 'lead', 'fault'), [(-2e-3, 2e-3, False), (3e-3, 0.0, True)])

@@ -3,8 +3,8 @@
 
 A reference is continuous if its position changes no faster than the velocity limit, where single
 references stream 1.2 times that over the time between their stamps, and its velocity no faster
-than the acceleration limit. After a violated tolerance it moves no faster than the arm. Softly:
-the torque changes no faster than its rate limit, always.
+than the acceleration limit; so is a target of a frame. After a violated tolerance it moves no
+faster than the arm. Softly: the torque changes no faster than its rate limit, always.
 """
 
 from collections import Counter
@@ -21,18 +21,22 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from robot_dynamics.algorithms.pose_motion import displaced, displacement
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
 from robot_dynamics.control.feedforward import waypoint_efforts
+from robot_dynamics.control.impedance import CartesianImpedance, Impedance, StiffnessRamp
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import STEP_MARGIN, acceleration_limit
 from robot_dynamics.control.motion_start import CLOSE, SHORTEST_PERIOD
 from robot_dynamics.control.motions import Outcome, Streamed
+from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import LONGEST_STEP, Limits, TorqueGate
 from robot_dynamics.control.transitions import YieldingStop, stopping_time
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.model.robots import planar_2r
 
 S, MS = 1_000_000_000, 1_000_000
@@ -47,6 +51,10 @@ MODEL = replace(
 )
 ARMS = [Dynamics(MODEL), Dynamics(replace(MODEL, mass=2 * MODEL.mass))]
 MOST = acceleration_limit(MODEL)
+FRAME = 'tip'
+SPRINGS = {id(arm): CartesianImpedance(arm, FRAME) for arm in ARMS}
+FRICTION = FrictionSettings('coulomb_memory', viscous=0.1, coulomb=0.5).of(MODEL)
+POSES = PoseLimits()
 
 positions = st.tuples(st.floats(-1.9, 2.9), st.floats(-2.4, 1.4)).map(np.array)
 offsets = st.tuples(*2 * [st.floats(-0.12, 0.12)]).map(np.array)
@@ -65,6 +73,8 @@ class Motions(RuleBasedStateMachine):
         )
         self.limits = Limits(EFFORT, EFFORT / 0.1, 0.05)
         self.gate = TorqueGate(self.limits, Counter())
+        self.poses, self.wrench = PoseFollower(POSES, TIMEOUT), np.zeros(6)
+        self.springs, self.target = Impedance(), None
         self.law, self.gains = LAWS['feedforward'], Gains(50.0, 5.0)
         self.stamp, self.last, self.clock = 1000 * S, None, None
         self.q = self.seen = q
@@ -80,10 +90,11 @@ class Motions(RuleBasedStateMachine):
         reference, _ = self.follower.reference(state, returned)
         if self.follower.placed:
             self.gate.soften()
-        before, tau = (
-            self.gate.last,
-            self.law(self.arm, reference, state.q, state.qd, Switches(), self.gains).tau,
-        )
+        before = self.gate.last
+        if self.law is None:
+            tau = self.torque_of_frame(state, reference)
+        else:
+            tau = self.law(self.arm, reference, state.q, state.qd, Switches(), self.gains).tau
         after = self.gate(self.stamp, tau)
         dt = 0.0 if self.clock is None else (self.stamp - self.clock) / S
         if restarted:
@@ -94,6 +105,47 @@ class Motions(RuleBasedStateMachine):
         self.clock = self.stamp
         self.credit = np.zeros((2, 2))
         self.last, self.seen = reference, self.q
+
+    def torque_of_frame(self, state, reference):
+        """Return the torque of the law cartesian_impedance, and check its target."""
+        pose, since = self.arm.forward_kinematics(state.q, FRAME), state.stamp - self.poses.now
+        target, _ = self.poses.reference(pose, state.stamp, state.restarted)
+        way = displacement(pose, target.pose)
+        sizes = [np.linalg.norm(way[:3]), np.linalg.norm(way[3:])]
+        assert (np.array(sizes) <= np.array(POSES.distance) * (1 + 1e-9)).all()
+        dt = min(max(since, 0), round(TIMEOUT * S)) / S
+        if self.poses.placed:
+            assert not any(way)
+            self.ramp, self.z = StiffnessRamp(self.springs), np.zeros(2)
+            self.gate.soften()
+        elif self.target is not None:
+            # An arm that moves away draws the target along.
+            moved = displacement(self.frame, pose)
+            step = displacement(self.target.pose, target.pose)
+            change = target.velocity - self.target.velocity
+            for part, v, a in zip(
+                (slice(3), slice(3, 6)), POSES.velocity, POSES.acceleration, strict=True
+            ):
+                allowed = v * dt + np.linalg.norm(moved[part]) + 1e-9
+                assert np.linalg.norm(step[part]) <= 1.001 * allowed
+                assert np.linalg.norm(target.velocity[part]) <= v * (1 + 1e-9)
+                assert np.linalg.norm(change[part]) <= a * dt * 1.001 + 1e-9
+        springs = self.ramp.advance(self.springs, dt, np.zeros(6))
+        found = SPRINGS[id(self.arm)].torque(
+            state.q,
+            state.qd,
+            target,
+            springs,
+            posture=reference.q,
+            posture_velocity=reference.qd,
+            wrench=self.wrench,
+            friction=FRICTION,
+            z=self.z,
+            time_step=dt,
+        )
+        assert (np.abs(found.z) <= 1 + 1e-12).all()
+        self.z, self.frame, self.target = found.z, pose, target
+        return found.tau
 
     def is_yielding(self):
         motion = self.follower.motion
@@ -364,7 +416,55 @@ class Motions(RuleBasedStateMachine):
     @rule(law=st.sampled_from(sorted(LAWS)), kp=st.floats(0, 1e3), kd=st.floats(0, 50))
     def another_law(self, law, kp, kd):
         self.law, self.gains = LAWS[law], Gains(kp, kd)
-        self.follower.stop()
+        if self.follower.poses is None:
+            self.follower.stop()
+        else:
+            self.follower.release()
+            self.follower.poses = None
+
+    # -- a frame on a spring -----------------------------------------------------------------
+
+    @rule()
+    def law_of_a_frame(self):
+        if self.law is not None:
+            self.law, self.follower.poses = None, self.poses
+            self.follower.release()
+            self.receive()
+
+    @rule(
+        way=st.tuples(*6 * [st.floats(-0.8, 0.8)]).map(np.array),
+        count=st.integers(1, 60),
+        every=st.integers(1, 30),
+        follows=st.booleans(),
+    )
+    def stream_of_poses(self, way, count, every, follows):
+        """Poses near the arm or beyond its reach, which it follows as far as it can, or not."""
+        self.law_of_a_frame()
+        goal = np.array(displaced(self.target.pose, way))
+        for k in range(count):
+            if k % every == 0:
+                with suppress(TrajectoryError):  # a reset of time, or no state since a release
+                    self.poses.follow(goal, self.stamp)
+            self.stamp += 2 * MS
+            if follows:
+                J = self.arm.jacobian(self.q, FRAME)
+                self.qd = np.clip(np.linalg.lstsq(J, self.target.velocity, 1e-2)[0], -1, 1)
+                self.q = np.clip(self.q + 2e-3 * self.qd, MODEL.lower, MODEL.upper)
+            self.receive()
+
+    @rule(wrench=st.tuples(*6 * [st.floats(-50, 50)]).map(np.array))
+    def wrench_on_the_environment(self, wrench):
+        self.wrench = wrench
+        self.states(3, 1, np.zeros(2))
+
+    @rule(
+        stiffness=st.floats(0, 5000),
+        ratio=st.floats(0, 2),
+        posture=st.sampled_from([0.0, 0.0, 30.0]),
+    )
+    def other_springs(self, stiffness, ratio, posture):
+        self.springs = Impedance(stiffness, stiffness / 20, ratio, posture)
+        self.states(3, 1, np.zeros(2))
 
     @rule(arm=st.sampled_from(ARMS))
     def another_payload(self, arm):
@@ -382,3 +482,9 @@ def test_whatever_happens_no_reference_and_no_torque_jumps():
     run_state_machine_as_test(
         Motions, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
     )
+
+
+def test_a_stream_that_accelerates_while_it_is_joined_stays_within_the_velocity_limit():
+    arm = Motions()
+    arm.switch_on(q=np.zeros(2))
+    arm.stream_with_jitter(every=7, late=[0] * 5 + [14] + [0] * 13, speed=1.1)

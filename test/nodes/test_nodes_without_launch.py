@@ -58,6 +58,7 @@ def started(command, executables):
     )
 
 
+@pytest.mark.slow
 def test_nodes_without_launch(graph, executables):
     process = started([str(SCRIPT)], executables)
     try:
@@ -81,6 +82,7 @@ def test_nodes_without_launch(graph, executables):
     assert all(WITHOUT_TF in line for line in warnings), log
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_the_live_view_of_the_guide_shows_the_arm_of_the_nodes(graph, executables):
     pytest.importorskip('viser')

@@ -111,6 +111,7 @@ def simulated(namespace, file):
     ]
 
 
+@pytest.mark.slow
 def test_two_arms_side_by_side(graph, files):
     arms = {'/left': LIGHT, '/right': HEAVY}
     with contextlib.ExitStack() as stack:

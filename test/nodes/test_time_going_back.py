@@ -114,6 +114,9 @@ class Source:
     def payload(self):
         return None
 
+    def external(self):
+        return None, None
+
 
 def view(model):
     source = Source()

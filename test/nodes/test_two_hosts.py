@@ -105,6 +105,7 @@ def running(hosts, host, node):
         process.wait()
 
 
+@pytest.mark.slow
 def test_the_dynamics_of_an_arm_on_another_host(hosts):
     with running(hosts, 'arm', 'simulator_node'), running(hosts, 'brain', 'dynamics_node'):
         witness = subprocess.run(

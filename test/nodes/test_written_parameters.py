@@ -63,7 +63,7 @@ def test_thresholds_arrive_in_the_observer(graph, tmp_path, elbow):
     thresholds = ContactThresholds([0.1, 0.2], [0.0, 0.03], [4.0, 5.0], 600.0)
     settings = ObserverSettings(poles=200.0, poles_along_momentum=60.0)
     robot = {'effort_delay': -2e-3, 'effort_scale': [1.5, 2.0], 'joints': ['shoulder', 'elbow']}
-    learned = Learned(thresholds, 1.2, 0.9, ())
+    learned = Learned(thresholds, 1.2, 0.9, (), True, ())
     file = tmp_path / 'observer.yaml'
     file.write_text(node_parameters(elbow.model, robot, learned, settings, 1.7))
     node = MomentumObserverNode(

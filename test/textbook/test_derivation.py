@@ -2,6 +2,7 @@
 """Derived equations of motion: the printed results of the books, and the library's numbers."""
 
 import ast
+import re
 import sys
 
 import numpy as np
@@ -44,7 +45,7 @@ def test_the_elbow_of_spong_term_by_term():
     assert d.M[0, 1] == d.M[1, 0]
     assert parts(d.M[0, 1]) == {expression('m2*(lc2**2 + l1*lc2*cos(q2))'), expression('I2')}
     assert parts(d.M[1, 1]) == {expression('m2*lc2**2'), expression('I2')}
-    h, value = d.h
+    ((h, value),) = d.h.items()
     assert str(h) == 'h'
     assert value == expression('-m2*l1*lc2*sin(q2)')
     rows = [[h * d.qd[1], h * (d.qd[0] + d.qd[1])], [-h * d.qd[0], sympy.Integer(0)]]
@@ -62,14 +63,49 @@ def test_the_elbow_of_the_bundled_urdf_has_the_same_letters():
 
 def test_the_latex_of_the_elbow():
     text = derive(ELBOW, 'spong').latex()
-    assert (
-        'd_{11} &= m_{1} \\ell_{c1}^{2} + m_{2} \\left(\\ell_{1}^{2} + 2 \\ell_{1} \\ell_{c2} '
-        '\\cos{\\left(q_{2} \\right)} + \\ell_{c2}^{2}\\right) + I_{1} + I_{2} \\\\'
-    ) in text
-    assert 'h &= - m_{2} \\ell_{1} \\ell_{c2} \\sin{\\left(q_{2} \\right)} \\\\' in text
-    assert 'c_{12} &= h \\left(\\dot{q}_{1} + \\dot{q}_{2}\\right) \\\\' in text
+    for row in (
+        'd_{11} &= m_{1} \\ell_{c1}^{2} + m_{2} (\\ell_{1}^{2} + \\ell_{c2}^{2} '
+        '+ 2 \\ell_{1} \\ell_{c2} c_{2}) \\\\\n&\\qquad {} + I_{1} + I_{2} \\\\\n',
+        'h &= -m_{2} \\ell_{1} \\ell_{c2} s_{2} \\\\\n',
+        'c_{12}(q, \\dot{q}) &= h (\\dot{q}_{1} + \\dot{q}_{2}) \\\\\n',
+        'g_{1}(q) &= (m_{1} \\ell_{c1} + m_{2} \\ell_{1}) g c_{1} + m_{2} \\ell_{c2} g c_{12}',
+        '\nc_{12} &= \\cos (q_{1} + q_{2})\n',
+    ):
+        assert row in text
     assert text.startswith('% planar_2r, in the letters of Spong')
     assert text.endswith('\\end{align*}')
+
+
+def test_the_parameters_of_spong():
+    """Y and Theta of the elbow, (6.123)-(6.133), in their order."""
+    Y, Theta = derive(ELBOW, 'spong').regressor()
+    expected = [
+        'm1*lc1**2 + m2*(l1**2 + lc2**2) + I1 + I2',
+        'm2*l1*lc2',
+        'm2*lc2**2 + I2',
+        'm1*lc1 + m2*l1',
+        'm2*lc2',
+    ]
+    assert [(x - expression(e)).expand() for x, e in zip(Theta, expected, strict=True)] == [0] * 5
+    row = ['cos(q2)*(2*qdd1 + qdd2) - sin(q2)*(2*qd1*qd2 + qd2**2)', 'g*cos(q1 + q2)']
+    assert (Y[0, 1] - expression(row[0])).expand() == 0
+    assert Y[1, 4] == expression(row[1])
+    assert Y[1, 0] == Y[1, 3] == 0
+
+
+def test_squares_are_squares():
+    d = derive(load_urdf('panda', tip_link='panda_link2'))
+    waves = d.M[0, 0].atoms(sympy.cos, sympy.sin)
+    assert waves == {sympy.cos(d.q[1]), sympy.sin(d.q[1])}
+    assert sympy.sin(d.q[1]) ** 2 * sympy.Symbol('I2xx') in parts(d.M[0, 0])
+
+
+def test_three_links_have_factors():
+    """Without them the Coriolis matrix of three links repeats each Christoffel symbol."""
+    d = derive(load_urdf('puma560', tip_link='link3'))
+    assert [str(h) for h in d.h] == ['h1', 'h2', 'h3', 'h4', 'h5']
+    assert d.C.free_symbols <= {*d.h, *d.qd}
+    assert d.coriolis_torque().free_symbols <= {*d.h, *d.qd}
 
 
 def test_the_two_link_arm_of_lynch_and_park():
@@ -121,8 +157,8 @@ def test_letters_of_the_other_books():
     assert 'b_{22} &= m_{\\ell_2} \\ell_{2}^{2} + I_{\\ell_2}' in d.latex()
     text = derive(ELBOW, 'milicevic').latex()
     assert 'D_{22} &=' in text
-    assert 'h_{2} &= m_{2} a_{1} \\bar{r}_{2} \\dot{q}_{1}^{2}' in text
-    assert 'c_{2} &= m_{2} \\bar{r}_{2} g' in text
+    assert 'h_{2}(q, \\dot{q}) &= m_{2} a_{1} \\bar{r}_{2} s_{2} \\dot{q}_{1}^{2}' in text
+    assert 'c_{2}(q) &= m_{2} \\bar{r}_{2} g c_{12}' in text
 
 
 # -- numbers ----------------------------------------------------------------------------------
@@ -188,6 +224,88 @@ def test_every_notation_has_the_same_numbers(notation):
 @pytest.mark.parametrize('numbers', [False, True])
 def test_three_joints_in_space(numbers):
     assert_the_same(spatial_arm(3), numbers=numbers)
+
+
+# -- printed equations, read back and evaluated --------------------------------------------------
+
+
+def read_back(text, derived, state):
+    """Return the values of all left sides of printed equations, by their text."""
+    numbers = {}
+    for symbols, values, mark in zip(
+        (derived.q, derived.qd, derived.qdd),
+        state,
+        ('{}', r'\dot{{{}}}', r'\ddot{{{}}}'),
+        strict=True,
+    ):
+        letter = mark.format(derived.notation.q[1])
+        numbers |= {f'{letter}_{{{j}}}': x for j, x in enumerate(values, start=1) if symbols}
+    numbers |= {derived.notation.latex(p): p.value for p in derived.parameters if p.kind != 'd'}
+    body = text.split('\\begin{align*}\n')[1].split('\n\\end')[0]
+    rows = body.replace(' \\\\\n&\\qquad {}', '').replace('\n  ', ' ').split(' \\\\\n')
+    equations = [row.split(' &= ') for row in reversed(rows)]
+    # Cosines are defined below the lines that use them, factors above.
+    for left, right in sorted(equations, key=lambda row: '(' in row[0]):
+        used = sorted(numbers, key=len, reverse=True)
+        for name in used:
+            right = right.replace(name, f'@{used.index(name)}@')
+        assert '_' not in right, (left, right)  # a symbol without a value
+        right = re.sub(r'\\tfrac\{(\d+)\}\{(\d+)\}', r'(\1/\2)', right)
+        right = re.sub(r'\\(cos|sin) (@\d+@)', r'\1(\2)', right)
+        right = re.sub(r'\\(cos|sin)(?:\^\{2\})? ?', r'\1', right.replace('^{2}', '**2'))
+        right = re.sub(r'(?<=[@\d)]) (?=[@\d(cs])', '*', right)
+        right = re.sub(r'@(\d+)@', lambda m: f'v[{m[1]}]', right)
+        value = eval(right, {'cos': np.cos, 'sin': np.sin, 'v': [numbers[n] for n in used]})
+        numbers |= dict.fromkeys(left.split(' = '), value)
+    return numbers
+
+
+def assert_printed(model, notation):
+    derived, arm = derive(model, notation), Dynamics(model)
+    state = np.random.default_rng(4).uniform(-1.5, 1.5, (3, model.n))
+    q, qd, qdd = state
+    tau, n = arm.inverse_dynamics(q, qd, qdd), range(1, model.n + 1)
+    text, regressor = derived.latex(), derived.regressor_latex()
+    # Directions of axes that are no simple numbers are printed with six digits.
+    relative = 1e-5 if re.search(r'\d\.\d', text) else 1e-12
+    tolerance = {'rtol': relative, 'atol': relative * np.abs(tau).max()}
+    for line in (text + '\n' + regressor).splitlines():
+        assert len(line) <= 100 + len(r' \\\\')
+    letters = derived.notation
+    x, xd = letters.q[1], f'\\dot{{{letters.q[1]}}}'
+    values = read_back(text, derived, state)
+    M = [[values[f'{letters.M}_{{{i}{j}}}'] for j in n] for i in n]
+    np.testing.assert_allclose(M, arm.mass_matrix(q), **tolerance)
+    if letters.has_coriolis_matrix:
+        C = [[values[f'{letters.C}_{{{i}{j}}}({x}, {xd})'] for j in n] for i in n]
+        np.testing.assert_allclose(C, arm.coriolis_matrix(q, qd), **tolerance)
+    else:
+        c = [values[f'{letters.C}_{{{i}}}({x}, {xd})'] for i in n]
+        np.testing.assert_allclose(c, arm.coriolis_torque(q, qd), **tolerance)
+    g = [values[f'{letters.g}_{{{i}}}({x})'] for i in n]
+    np.testing.assert_allclose(g, arm.gravity_torque(q), **tolerance)
+    values = read_back(regressor, derived, state)
+    parameters = range(1, len(derived.regressor()[1]) + 1)
+    Y = np.array([[values[f'Y_{{{i}{k}}}'] for k in parameters] for i in n])
+    Theta = np.array([values[f'\\Theta_{{{k}}}'] for k in parameters])
+    np.testing.assert_allclose(Y @ Theta, tau, **tolerance)
+
+
+@pytest.mark.parametrize('name', MODELS)
+def test_printed_equations_are_those_of_the_model(name):
+    assert_printed(MODELS[name], 'spong')
+
+
+@pytest.mark.parametrize('notation', NOTATIONS)
+@pytest.mark.parametrize('name', ['elbow', 'puma_3'])
+def test_printed_equations_in_every_notation(name, notation):
+    models = {**MODELS, 'puma_3': load_urdf('puma560', tip_link='link3')}
+    assert_printed(models[name], notation)
+
+
+def test_numbers_have_no_regressor():
+    with pytest.raises(ModelError, match='Y and Theta need parameters with letters'):
+        derive(ELBOW, numbers=True).regressor()
 
 
 def test_values_are_those_of_the_model():

@@ -102,6 +102,7 @@ def shipped():
                 yield file
 
 
+@pytest.mark.slow
 def test_every_shipped_robot_is_read_like_pinocchio_or_rejected_with_a_reason():
     loaded = []
     for file in shipped():

@@ -231,8 +231,10 @@ def test_an_inconsistent_tensor_is_no_slip_of_a_unit(examined, folder, carrier, 
 @pytest.mark.parametrize(
     ('path', 'root'),
     [
-        ('go1_description/urdf/go1.urdf', 'base'),
-        ('b1_description/urdf/b1.urdf', 'base'),
+        *(
+            pytest.param(f'{name}_description/urdf/{name}.urdf', 'base', marks=pytest.mark.slow)
+            for name in ('go1', 'b1')
+        ),
         ('hyq_description/robots/hyq_no_sensors.urdf', 'base_link'),
     ],
 )

@@ -118,6 +118,7 @@ def test_single_faults_are_named_and_slips_repaired(folder):
     tally.check()
 
 
+@pytest.mark.slow
 def test_slips_are_repaired_by_the_mirrored_twin_without_geometry(folder):
     tally = Tally()
     for seed in (0, 1, 2):

@@ -3,11 +3,17 @@
 
 import math
 import re
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from robot_dynamics.view.bars import bars_html
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.spatial import pose, rotation_rpy
+from robot_dynamics.view.bars import bars_html, contact_html, legend_html, short_names, tip_html
 from robot_dynamics.view.scene import TERMS, Bar
+from robot_dynamics.view.state import External, ViewState
 
 BAR = Bar('j1', 'N m', 10.0, 10.0, (2.0, -1.0, 0.5, 0.25, 20.0), -12.5, None)
 
@@ -40,12 +46,73 @@ def test_bars_begin_in_the_middle_and_end_at_the_limit():
 
 def test_a_torque_above_the_limit_is_marked_and_units_are_stated():
     html = bars_html([BAR])
-    assert '<div class="h over"><span>j1</span><span>−12.50 / 10 N m</span>' in html
+    head = '<div class="h over"><span title="j1">j1</span><span>125 % of 10 N m</span>'
+    assert head in html
     free = bars_html([BAR._replace(limit=math.inf, unit='N')])
-    assert '<div class="h"><span>j1</span><span>−12.50 N</span>' in free
+    assert '<div class="h"><span title="j1">j1</span><span>−12.50 N</span>' in free
     # with every number
     assert html.count('</span> N m<') == 6
     assert free.count('</span> N<') == 6
+
+
+def test_terms_that_are_zero_in_all_joints_are_folded():
+    at_rest = BAR._replace(terms=(2.0, 0.0, 1e-9, 0.0, 0.0), motor=2.0)
+    still = BAR._replace(joint='j2', terms=(-4e-4, 0.0, 0.0, 0.0, 0.0), motor=0.0)
+    found = numbers(bars_html([at_rest, still]))
+    assert found == {('j1', 'gravity'): 2.0, ('j1', 'motor'): 2.0}
+    # A small term of one joint has a row if it is large in another: the rows keep their order.
+    found = numbers(bars_html([at_rest, BAR._replace(joint='j2', terms=(0.0, 1.0, 0, 0, 0))]))
+    assert found['j1', 'Coriolis'] == found['j2', 'gravity'] == 0.0
+    assert ('j1', 'inertia') not in found
+    measured = numbers(bars_html([still._replace(measured=0.0)]))
+    assert measured['j2', 'measured'] == 0.0
+
+
+def test_every_text_of_the_bars_has_at_least_12_pixels():
+    html = legend_html() + bars_html([BAR]) + tip_html('tool', np.eye(4))
+    sizes = [float(x) for x in re.findall(r'font(?:-size)?:\s*([\d.]+)px', html)]
+    assert sizes
+    assert min(sizes) >= 12
+
+
+def test_every_term_links_to_its_equation():
+    html = legend_html()
+    links = re.findall(r'href="#([^"]+)">([^<]+)<', html)
+    assert {symbol for _, symbol in links} == {'τ model', 'M q̈', 'C q̇', 'g', 'friction', 'JᵀF'}
+    for anchor, _ in links:
+        assert html.count(f'id="{anchor}"') == 1
+    for function in re.findall(r'<code>Dynamics\.(\w+)</code>', html):
+        assert callable(getattr(Dynamics, function))
+
+
+def test_the_pose_of_the_tip_is_stated_in_metres_and_degrees():
+    R = rotation_rpy(0.1, -0.2, 0.3)
+    html = tip_html('<tool>', pose(R, np.array([0.25, -1.5, 12.0])))
+    assert 'x 0.250 · y −1.500 · z 12.00 m' in html
+    assert '5.7 · −11.5 · 17.2°' in html
+    assert 'tip &lt;tool&gt;' in html
+
+
+@pytest.mark.parametrize(
+    ('names', 'expected'),
+    [
+        (['panda_joint1', 'panda_joint2'], ['panda_joint1', 'panda_joint2']),
+        (['shoulder_lift_joint', 'elbow_joint'], ['shoulder_lift', 'elbow']),
+        (
+            ['left_hand_part_1_rotation_joint', 'left_hand_part_2_rotation_joint'],
+            ['hand_part_1', 'hand_part_2'],
+        ),
+        (['a' * 30, 'b'], ['…' + 'a' * 13, 'b']),
+        (['only_a_very_long_joint'], ['only_a_very']),
+        (['x_joint', 'joint'], ['x_joint', 'joint']),
+    ],
+)
+def test_long_names_lose_the_words_that_all_share(names, expected):
+    assert short_names(names) == expected
+    # The whole name is shown while the pointer is on it.
+    html = bars_html([BAR._replace(joint=name) for name in names])
+    for name in names:
+        assert f'title="{name}"' in html
 
 
 def test_names_are_escaped():
@@ -58,3 +125,22 @@ def test_names_are_escaped():
 def test_unusual_numbers_are_written_without_failing(value):
     html = bars_html([BAR._replace(terms=(value,) * 5, motor=value)])
     assert '−0.000' not in html
+
+
+def test_estimated_and_true_torques_have_rows_of_their_own():
+    found = numbers(bars_html([BAR, BAR._replace(joint='j2', estimated=-1.5, true=-1.25)]))
+    assert (found['j2', 'estimated'], found['j2', 'true']) == (-1.5, -1.25)
+    assert not {('j1', 'estimated'), ('j1', 'true')} & set(found)
+
+
+def test_the_contact_is_stated_in_words():
+    state = ViewState.initial(planar_2r())
+    assert contact_html(state) == ''
+    one = External(np.zeros(2), '<tool>', np.array([0.0, 0.3, 0.4, 3.0, 0.0, -4.0]), 'a & b')
+    html = contact_html(replace(state, estimated=one))
+    assert 'estimated: a &amp; b' in html
+    assert '5.0 N and 0.5 N m at &lt;tool&gt;' in html
+    assert 'true' not in html
+    both = contact_html(replace(state, estimated=one, true=replace(one, text='push')))
+    assert 'true: push' in both
+    assert html.removesuffix('</div>') in both

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque, write_bag
 
+from robot_dynamics.control.start_posture import start_posture
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.view.state import bent
 
 # Browsers render in software.
 pytestmark = [pytest.mark.slow, pytest.mark.browsers]
@@ -57,7 +57,7 @@ def agree(found, term, values, names):
 
 def test_the_page_shows_the_arm_and_the_gravity_torques_of_the_library(seen, arm):
     window, _, _ = seen
-    g = arm.gravity_torque(bent(arm.model))
+    g = arm.gravity_torque(start_posture(arm))
     window.until(
         lambda: agree(window.torques(), 'gravity', g, arm.model.joint_names), 'the torques'
     )
@@ -67,7 +67,7 @@ def test_the_page_shows_the_arm_and_the_gravity_torques_of_the_library(seen, arm
 
 def test_a_slider_moves_a_link_and_its_torque(seen, arm):
     window, _, _ = seen
-    window.button('Stop')
+    window.button('at rest')
     before = window.picture()
     torque_before = window.torques()['panda_joint2', 'gravity']
     window.press_slider('panda_joint2', 'ARROW_LEFT', 150)
@@ -81,7 +81,9 @@ def test_a_slider_moves_a_link_and_its_torque(seen, arm):
     def torques_of_the_posture():
         q = [float(window.value(name)) for name in arm.model.joint_names]
         found = [window.torques()[name, 'gravity'] for name in arm.model.joint_names]
-        return q[1] < bent(arm.model)[1] and np.allclose(found, arm.gravity_torque(q), atol=0.05)
+        return q[1] < start_posture(arm)[1] and np.allclose(
+            found, arm.gravity_torque(q), atol=0.05
+        )
 
     window.until(torques_of_the_posture, 'the torques of the posture')
 
@@ -98,7 +100,7 @@ def test_a_wrong_number_says_why_in_the_page_and_on_the_terminal(seen):
     window.field('posture', '0 0 zero')
     window.button('Set posture')
     window.until(lambda: 'the posture has 3 values; expected 7' in window.error(), 'the error')
-    window.button('Stop')
+    window.button('at rest')
     window.until(lambda: window.error() == '', 'an end of the error')
 
 
@@ -133,7 +135,7 @@ def test_the_payload_in_the_page_is_the_one_that_is_computed(seen, arm):
     try:
         window.field('mass [kg]', '2.5')
         window.field('z [m]', '1.5')
-        message = 'payload: centre of mass z [m] is 1.5; expected -0.2451 to 0.2451'
+        message = 'payload: centre of mass z [m] is 1.5; expected -0.2095 to 0.2095'
         window.until(lambda: window.error() == message, 'the error of the centre of mass')
         window.field('mass [kg]', '100')
         message = 'payload: mass [kg] is 100; expected 0 to 10'
@@ -163,10 +165,16 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
     window.check('torque: gravity')
     window.button('Load')
     window.check('drag in the scene')
+    window.until(lambda: still(window), 'a scene at rest')
     try:
-        x, y = window.until(lambda: highlighted_axis(window), 'the highlight of the axis')
-        window.drag(x, y, 0, -40)
-        window.until(lambda: force(window)[2] > 5.0, 'a force upwards')
+
+        def pulled_up():
+            # A busy machine may take the pointer's press for one beside the axis.
+            if (place := highlighted_axis(window)) is not None:
+                window.drag(*place, 0, -40)
+            return force(window)[2] > 5.0
+
+        window.until(pulled_up, 'a force upwards')
         assert force(window)[:2] == pytest.approx([0, 0], abs=0.1)
 
         def agree_with_force():
@@ -187,6 +195,13 @@ def test_a_force_is_dragged_onto_a_link(seen, arm):
         window.button('Joints')
 
 
+def still(window):
+    """Return whether nothing moves in the scene for a second."""
+    before = window.picture()
+    time.sleep(1.0)
+    return changed(before, window.picture()) == 0.0
+
+
 def highlighted_axis(window):
     """Point at the end of the handle's axis z.
 
@@ -204,9 +219,12 @@ def highlighted_axis(window):
 
 
 def top_of_handle(picture):
-    """Return the place (x, y) of the end of the handle's blue axis; None without a handle."""
+    """Return the place (x, y) of the end of the handle's blue axis; None without a handle.
+
+    The axis is yellow while it is highlighted, also by an earlier look.
+    """
     red, _, blue = np.moveaxis(picture, 2, 0)
-    rows, columns = np.nonzero((blue > red + 60) & (blue > 170))
+    rows, columns = np.nonzero((blue > red + 60) & (blue > 170) | yellow(picture))
     if len(rows) < 20:
         return None
     top = rows < rows.min() + 10
@@ -215,8 +233,13 @@ def top_of_handle(picture):
 
 def has_yellow(picture, x, y):
     """Return whether yellow, the colour of a highlighted axis, is near a place."""
-    red, green, blue = np.moveaxis(picture[y - 8 : y + 9, x - 8 : x + 9], 2, 0)
-    return bool(np.any((red > 180) & (green > 180) & (blue < 150)))
+    return bool(np.any(yellow(picture[y - 8 : y + 9, x - 8 : x + 9])))
+
+
+def yellow(picture):
+    """Return whether each pixel is yellow."""
+    red, green, blue = np.moveaxis(picture, 2, 0)
+    return (red > 180) & (green > 180) & (blue < 150)
 
 
 def force(window):

@@ -1,59 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controls of the page, without a browser: what they do is done to their handles."""
 
+import contextlib
 from dataclasses import replace
-from html import unescape
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from shown_page import ShownPage
 
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
+from robot_dynamics.kinematics import frame_pose
+from robot_dynamics.spatial import rotation_x
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
-from robot_dynamics.view.drawing import LAYERS, Drawing
+from robot_dynamics.view.drawing import LAYERS, wxyz
 from robot_dynamics.view.joint_controls import JointControls
 from robot_dynamics.view.link_shapes import shapes_of
-from robot_dynamics.view.page import Page, code
-from robot_dynamics.view.server import open_server
-from robot_dynamics.view.session import Session
-from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.live_controls import LiveControls
+from robot_dynamics.view.page import code
+from robot_dynamics.view.state import External, ViewState
 from robot_dynamics.view.update_loop import add_shapes
-from robot_dynamics.view.viewed_motion import Fall
+from robot_dynamics.view.viewed_motion import Fall, Follow
 
 pytest.importorskip('viser')
 
 
-class Shown:
-    """A page without a browser."""
-
-    def __init__(self, model):
-        self.server = open_server('localhost', 0, model.name)
-        self.session = Session(Dynamics(model), ViewState.initial(model))
-        self.drawing = Drawing(self.server, model, self.session.sizes)
-        self.joints = JointControls()
-        self.page = Page(self.server, self.session, self.drawing, self.joints)
-        self.page.show(*self.session.scene())
-
-    def control(self, label):
-        """Return the handles of the controls with a label."""
-        handles = self.server.gui._gui_input_handle_from_uuid.values()
-        return [handle for handle in handles if handle._impl.props.label == label]
-
-    def set(self, handle, value):
-        """Do what a browser does that sets a value."""
-        handle._impl.value = value
-        for callback in handle._impl.update_cb:
-            callback(SimpleNamespace(client_id=0, client=None, target=handle))
-        self.page.show(*self.session.scene())
-
-    @property
-    def error(self):
-        return unescape(self.page._status.content)
+def page_of(model, controls=None):
+    """Return the page of a model, by default with the controls of its joints."""
+    page = ShownPage(model, controls or JointControls())
+    page.show()
+    return page
 
 
 @pytest.fixture(scope='module')
 def shown():
-    shown = Shown(load_urdf('panda'))
+    shown = page_of(load_urdf('panda'))
     yield shown
     shown.server.stop()
 
@@ -110,7 +92,7 @@ def shown_is_computed(shown):
         ('mass [kg]', -0.1, 'payload: mass [kg] is -0.1; expected 0 to 10'),
         ('mass [kg]', float('nan'), 'payload: mass [kg] is nan; expected 0 to 10'),
         *(
-            (f'{axis} [m]', value, f'centre of mass {axis} [m] is {value:g}; expected -0.2451 to')
+            (f'{axis} [m]', value, f'centre of mass {axis} [m] is {value:g}; expected -0.2095 to')
             for axis in 'xyz'
             for value in (1.5, -1.5)
         ),
@@ -118,7 +100,7 @@ def shown_is_computed(shown):
 )
 def test_a_payload_beyond_a_slider_is_rejected_as_a_position_is(shown, label, value, message):
     shown.set(shown.control('mass [kg]')[0], 10.0)
-    shown.set(shown.control('z [m]')[0], 0.2451)
+    shown.set(shown.control('z [m]')[0], 0.2095)
     shown_is_computed(shown)
     (slider,) = shown.control(label)
     before = slider.value
@@ -157,7 +139,7 @@ def test_a_motion_beyond_the_limits_is_shown_as_it_is(shown, sign):
 
 
 def test_both_ends_of_every_slider_are_accepted():
-    shown = Shown(load_urdf('planar_2r'))
+    shown = page_of(load_urdf('planar_2r'))
     try:
         sliders = [
             s for name in shown.session.state.model.joint_names for s in shown.control(name)
@@ -182,6 +164,7 @@ def test_a_posture_is_typed(shown):
     text.value = '0 0.1 x'
     shown.set(button, True)
     assert 'the posture has 3 values; expected 7' in shown.error
+    assert len(text.value.split()) == 7  # that of the robot
 
 
 def test_payload_gravity_and_force_reach_the_torques(shown):
@@ -220,17 +203,100 @@ def test_a_malformed_position_of_the_handle_is_reported(shown, position):
     assert shown.session.state.force is before
 
 
-def test_falling_ends_with_stop_and_with_a_slider(shown):
-    (fall,), (stop,) = shown.control('Let it fall'), shown.control('Stop')
-    for end in (stop, shown.control('panda_joint4')[0]):
+def test_falling_ends_with_stop_reset_and_a_slider(shown):
+    (fall,), (reset,) = shown.control('Let it fall'), shown.control('reset')
+    for end, value in ((fall, True), (reset, 'at rest'), (shown.control('panda_joint4')[0], -1.0)):
+        assert fall.label == 'Let it fall'
         shown.set(fall, True)
         assert isinstance(shown.session.motion, Fall)
+        assert fall.label == 'Stop'
         shown.session.advance(0.1)
         assert shown.session.state.qd.any()
-        shown.set(end, -1.0)
+        shown.set(end, value)
         assert shown.session.motion is None
-    shown.set(stop, True)
+    shown.set(reset, 'at rest')
     assert not shown.session.state.qd.any()
+
+
+def test_the_robot_returns_home_and_loses_its_load(shown):
+    first = shown.session.state
+    shown.set(shown.control('panda_joint2')[1], 0.5)
+    shown.set(shown.control('panda_joint4')[0], -1.0)
+    shown.set(shown.control('mass [kg]')[0], 2.0)
+    shown.set(shown.control('F [N]')[0], (1.0, 2.0, 3.0))
+    shown.set(shown.control('reset')[0], 'home')
+    found = shown.session.state
+    np.testing.assert_array_equal(found.q, first.q)
+    assert not found.qd.any()
+    assert found.load.mass == 2.0
+    shown.set(shown.control('No load')[0], True)
+    assert shown.session.state.load == first.load
+    assert not shown.session.state.force.any()
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_angles_are_shown_and_set_in_degrees(shown, sign):
+    (box,), (text,), (button,) = map(shown.control, ('degrees', 'posture', 'Set posture'))
+    q, limit = shown.session.state.q, shown.session.state.model.upper[0]
+    slider, speed, _ = shown.control('panda_joint1')
+    try:
+        shown.set(box, True)
+        np.testing.assert_allclose(float(text.value.split()[3]), np.degrees(q[3]), atol=5e-3)
+        shown.set(slider, sign * 30.0)
+        shown.set(speed, sign * 45.0)
+        assert shown.session.state.q[0] == pytest.approx(sign * np.pi / 6)
+        assert shown.session.state.qd[0] == pytest.approx(sign * np.pi / 4)
+        shown.set(slider, slider.max if sign > 0 else slider.min)
+        assert (shown.error, shown.session.state.q[0]) == ('', sign * limit)
+        shown.set(slider, sign * 200.0)
+        assert "joint 'panda_joint1': position [°] is" in shown.error
+        text.value = f'{sign * 90} 0 0 -45 0 45 0'
+        shown.set(button, True)
+        expected = np.radians([sign * 90, 0, 0, -45, 0, 45, 0])
+        np.testing.assert_allclose(shown.session.state.q, expected, atol=1e-12)
+    finally:
+        shown.set(box, False)
+    assert slider.value == pytest.approx(sign * np.pi / 2, abs=1e-4)
+
+
+def test_lengths_stay_in_metres_beside_degrees():
+    shown = page_of(load_urdf('scara_rrp'))
+    try:
+        shown.set(shown.control('degrees')[0], True)
+        folders = shown.page._controls._folders
+        assert folders['velocity'].label == 'Velocities [°/s, m/s]'
+        slide = shown.session.state.model.joint_names[2]
+        shown.set(shown.control(slide)[0], 0.05)
+        assert (shown.error, shown.session.state.q[2]) == ('', 0.05)
+    finally:
+        shown.server.stop()
+
+
+def test_dragging_the_tip_brings_it_to_the_handle(shown):
+    state = shown.session.state
+    T = frame_pose(state.model, state.q, state.tip)
+    T[:3, :3] = T[:3, :3] @ rotation_x(0.1)
+    T[:3, 3] += [0.03, -0.02, 0.05]
+    shown.page._controls._drag_tip(T[:3, 3], wxyz(T[:3, :3]))
+    for _ in range(3):
+        shown.session.advance(0.0)
+    found = shown.session.state
+    np.testing.assert_allclose(frame_pose(state.model, found.q, state.tip), T, atol=1e-8)
+    shown.session.advance(0.0)
+    assert shown.session.state is found
+
+
+@pytest.mark.parametrize(
+    'handle',
+    [((1.0, 2.0), (1, 0, 0, 0)), ((0, 0, float('nan')), (1, 0, 0, 0)), ((0, 0, 0), 'abcd')],
+)
+def test_a_malformed_pose_of_the_handle_is_reported(shown, handle):
+    before = shown.session.state
+    with contextlib.suppress(ShapeError):  # the update loop reports it
+        shown.page._controls._drag_tip(*handle)
+        shown.session.advance(0.0)
+        assert shown.error
+    assert shown.session.state is before
 
 
 def test_every_layer_can_be_hidden_and_shown(shown):
@@ -251,7 +317,7 @@ def test_every_layer_can_be_hidden_and_shown(shown):
 
 
 def test_a_robot_without_shapes_is_shown_by_its_inertia():
-    shown = Shown(load_urdf('planar_2r'))
+    shown = page_of(load_urdf('planar_2r'))
     try:
         add_shapes(shown.drawing, shown.page, [], [], SimpleNamespace(is_set=lambda: False))
         assert shown.control('inertia ellipsoids')[0].value
@@ -293,3 +359,25 @@ def test_a_name_in_markdown_is_code(name):
     (_, inline, _) = markdown.parse(f'topic: {code(name)}')
     assert [token.type for token in inline.children] == ['text', 'code_inline']
     assert inline.children[1].content == ' '.join(name.split())
+
+
+def test_a_live_page_shows_the_contact_and_the_arrows_until_they_end():
+    controls = LiveControls(Follow(None), {'joint states': '/joint_states'})
+    shown = page_of(load_urdf('planar_2r'), controls)
+    try:
+        state, nodes = shown.session.state, shown.drawing._external
+        torque = 0.1 * shown.session.sizes.full
+        push = np.array([0.0, 0.0, 0.0, 30.0, 0.0, 0.0])
+        one = External(torque, state.tip, push, 'contact')
+        arcs = [joint['estimated'] for joint in shown.drawing._torques]
+        for estimated, true in ((one, None), (one, one), (None, None)):
+            following = replace(state, estimated=estimated, true=true)
+            shown.session.update(lambda _, following=following: following)
+            shown.page.show(*shown.session.scene())
+            felt = [one is not None for one in (estimated, true)]
+            assert [node.visible for node in nodes] == felt
+            assert [arc.visible for arc in arcs] == 2 * felt[:1]
+            text = controls._contact.content
+            assert ['estimated: contact' in text, 'true: contact' in text] == felt
+    finally:
+        shown.server.stop()

@@ -14,7 +14,10 @@ from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 from robot_dynamics.view.scene import (
     ARROW_FACES,
     ARROW_VERTICES,
+    ARROWS,
+    EXTERNAL,
     FULL_ARC,
+    MAGNIFIED,
     TERMS,
     VISIBLE,
     Proportions,
@@ -27,7 +30,7 @@ from robot_dynamics.view.scene import (
     torque_arrows,
     torques,
 )
-from robot_dynamics.view.state import ViewState
+from robot_dynamics.view.state import External, ViewState
 
 LINK = 'panda_link8'
 
@@ -65,7 +68,7 @@ def test_the_terms_are_those_of_the_library_and_balance(arm, state):
 def test_the_scene_is_consistent(arm, state):
     state = state.with_payload(LINK, 2.0, (0.0, 0.1, 0.2))
     carrying = state.load.carried(arm)
-    sizes = Proportions.of(arm)
+    sizes = Proportions.of(arm, state.q)
     scene = scene_of(carrying, state, sizes)
     np.testing.assert_array_equal(scene.poses, kinematics.body_poses(arm.model, state.q))
     T = kinematics.frame_pose(arm.model, state.q, LINK)
@@ -89,12 +92,12 @@ def test_the_scene_is_consistent(arm, state):
 
 def test_a_measured_effort_is_in_the_bars(arm, state):
     measured = np.arange(7.0)
-    scene = scene_of(arm, replace(state, measured=measured), Proportions.of(arm))
+    scene = scene_of(arm, replace(state, measured=measured), Proportions.of(arm, state.q))
     assert [bar.measured for bar in scene.bars] == measured.tolist()
 
 
 def test_a_force_and_its_arrow_are_inverse(arm, state):
-    sizes = Proportions.of(arm)
+    sizes = Proportions.of(arm, state.q)
     state = state.with_force(LINK, (10.0, -20.0, 30.0))
     link = frame_in_base(arm.model, kinematics.body_poses(arm.model, state.q), LINK)
     start, end = force_arrow(link, state, sizes)
@@ -111,7 +114,7 @@ def by_term(n, **values):
 
 
 def test_arcs_turn_by_the_share_of_the_effort_limit(arm):
-    model, sizes = arm.model, Proportions.of(arm)
+    model, sizes = arm.model, Proportions.of(arm, np.zeros(arm.model.n))
     share = np.array([0.5, -0.5, 0.1, -0.1, 1.0, VISIBLE / 2, 0.0])
     arrows = torque_arrows(model, by_term(7, gravity=share * sizes.full), sizes)
     assert arrows.shape == (7, len(TERMS), ARROW_VERTICES, 3)
@@ -132,6 +135,23 @@ def test_arcs_turn_by_the_share_of_the_effort_limit(arm):
         assert (vertices[-1] - rows[-1]) @ forward > 0
 
 
+@pytest.mark.parametrize('share', [1.1 * VISIBLE, 0.05, 1.0])
+def test_arrows_of_torques_have_a_stem_as_long_as_the_head(arm, share):
+    sizes = Proportions.of(arm, np.zeros(7))
+    arrows = torque_arrows(arm.model, (np.full(7, share) * sizes.full,), sizes)[:, 0]
+    rows = arrows[:, :-5].reshape(7, -1, 4, 3).mean(axis=2)
+    stem = np.linalg.norm(np.diff(rows, axis=1), axis=2).sum(axis=1)
+    head = np.linalg.norm(arrows[:, -1] - rows[:, -1], axis=1)
+    assert np.all(head <= 1.001 * stem)  # the arc is a polygon
+    assert np.all(head > 0)
+
+
+def test_the_arrow_of_the_sum_is_thick_and_that_of_the_motor(arm, state):
+    scene = scene_of(arm, state, Proportions.of(arm, state.q))
+    of_motor = torque_arrows(arm.model, (scene.torques.motor,), Proportions.of(arm, state.q))[:, 0]
+    np.testing.assert_array_equal(scene.arrows[:, ARROWS.index('sum')], of_motor)
+
+
 def test_an_arrow_is_a_closed_surface(arm):
     edges = {}
     for triangle in ARROW_FACES:
@@ -146,7 +166,7 @@ def test_an_arrow_is_a_closed_surface(arm):
 
 def test_a_force_of_a_prismatic_joint_is_straight():
     model = parse_urdf(urdf_text.chain(urdf_text.LIMIT, kind='prismatic'))
-    sizes = Proportions.of(Dynamics(model))
+    sizes = Proportions.of(Dynamics(model), np.zeros(1))
     assert sizes.full[0] == 4.0
     arrows = torque_arrows(model, by_term(1, inertia=np.array([-2.0])), sizes)
     rows = arrows[0, TERMS.index('inertia'), :-5].reshape(-1, 4, 3).mean(axis=1)
@@ -157,15 +177,45 @@ def test_a_force_of_a_prismatic_joint_is_straight():
 
 def test_joints_without_effort_limit_have_full_bars_of_their_gravity_torque():
     arm = Dynamics(planar_2r().with_gravity([0.0, -9.81, 0.0]))
-    sizes = Proportions.of(arm)
+    sizes = Proportions.of(arm, np.zeros(arm.model.n))
     assert np.isinf(arm.model.effort_limit).all()
     most = np.abs(arm.gravity_torque(np.zeros(2)))  # stretched out, where gravity is largest
     assert (sizes.full > 0.8 * most).all()
     assert (sizes.full < 1.3 * most).all()
-    weightless = Proportions.of(Dynamics(planar_2r().with_gravity([0.0, 0.0, 0.0])))
+    weightless = Proportions.of(Dynamics(planar_2r().with_gravity([0.0, 0.0, 0.0])), np.zeros(2))
     assert (weightless.full == 1.0).all()
 
 
 def test_torques_that_are_not_finite_have_no_arrow(arm):
-    sizes = Proportions.of(arm)
+    sizes = Proportions.of(arm, np.zeros(arm.model.n))
     assert not torque_arrows(arm.model, by_term(7, inertia=np.full(7, np.nan)), sizes).any()
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_external_torques_and_forces_are_drawn_as_those_of_the_same_force(arm, state, sign):
+    """The estimate of a force is drawn as the force itself, which the page sets."""
+    state, sizes = replace(state, q=sign * state.q), Proportions.of(arm, state.q)
+    force = sign * np.array([10.0, -20.0, 30.0])
+    pushed = scene_of(arm, state.with_force(LINK, force), sizes)
+    R = kinematics.frame_pose(arm.model, state.q, LINK)[:3, :3]
+    wrench = np.append(np.zeros(3), R.T @ force)  # axes of the frame
+    one = External(pushed.torques.external, LINK, wrench, 'contact')
+    for name, k in (('estimated', 0), ('true', 1)):
+        scene = scene_of(arm, replace(state, **{name: one}), sizes)
+        assert scene.external[1 - k] is None
+        (start, end), arrow = pushed.force, scene.external[k]
+        expected = [start, start + MAGNIFIED * (end - start)]
+        np.testing.assert_allclose(arrow, expected, rtol=0, atol=1e-12)
+        shown = [getattr(bar, name) for bar in scene.bars]
+        np.testing.assert_array_equal(shown, pushed.torques.external)
+        # The arcs turn as far, at another radius; the model's torque is without the estimate.
+        arcs, of_force, other = (
+            of.arrows[:, ARROWS.index(term)].any(axis=(1, 2))
+            for of, term in ((scene, name), (pushed, 'external'), (scene, EXTERNAL[1 - k]))
+        )
+        np.testing.assert_array_equal(arcs, of_force)
+        assert arcs.any()
+        assert not other.any()
+        assert not scene.torques.external.any()
+    slight = replace(one, wrench=1e-3 * wrench)
+    assert scene_of(arm, replace(state, estimated=slight), sizes).external == (None, None)

@@ -223,7 +223,7 @@ def test_unknown_robots_are_rejected_before_the_server_starts(tmp_path, capsys):
     (tmp_path / 'bad.urdf').write_text('<robot')
     for robot, message in (
         ('nothing.urdf', 'cannot read the file'),
-        ('nothing', 'the bundled robots are'),
+        ('nothing', 'no file and no robot on this disk has this name; expected'),
         (str(tmp_path / 'bad.urdf'), 'not well-formed XML'),
     ):
         assert cli.main(['view', robot]) == 2

@@ -1,29 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plot of a recording: torques of the library over time, and a line at the present time."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque
+from shown_page import ShownPage
 
-from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.view.drawing import Drawing
-from robot_dynamics.view.page import Page
 from robot_dynamics.view.playback_controls import PlaybackControls
 from robot_dynamics.view.scene import torques
-from robot_dynamics.view.server import open_server
-from robot_dynamics.view.session import Session
-from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.torque_plot import MARKED, POINTS, marked
 from robot_dynamics.view.viewed_motion import Playback
 
 pytest.importorskip('viser')
 
 
-class Played:
+class Played(ShownPage):
     """The page of a recording, without a browser."""
 
     def __init__(self):
@@ -32,21 +25,24 @@ class Played:
         tau = 1.2 * torque(model, q, qd, qdd)
         names = model.joint_names
         self.playback = Playback(by_joint(samples(names, t, q, qd, tau), names))
-        self.server = open_server('localhost', 0, model.name)
-        self.session = Session(Dynamics(model), ViewState.initial(model))
         controls = PlaybackControls(self.playback, 'run')
-        drawing = Drawing(self.server, model, self.session.sizes)
-        self.page = Page(self.server, self.session, drawing, controls)
+        super().__init__(model, controls)
         self.session.start(self.playback)
-        self.plot = controls._plot
+        self.curves = controls._plot._plot
 
-    def show(self, time):
-        """Show another time; return the data of the plot at the line."""
+    def show_time(self, time):
+        """Show another time; return the data of the plot, and the index of the line."""
         self.playback.seek(time)
         self.session.advance(0.0)
-        self.page.show(*self.session.scene())
-        data = self.plot._plot.data
+        self.show()
+        data = self.curves.data
         return data, int(data[3].argmax())
+
+    @property
+    def joint(self):
+        """Return the number of the joint that is plotted."""
+        (menu,) = self.control('joint')
+        return self.session.state.model.joint_names.index(menu.value)
 
 
 @pytest.fixture
@@ -57,10 +53,10 @@ def played():
 
 
 def test_the_curves_are_those_of_the_library(played):
-    (t, measured, model, _), _ = played.show(0.0)
+    (t, measured, model, _), _ = played.show_time(0.0)
     assert POINTS < len(t) <= POINTS + 3
     assert t[-1] == played.playback.duration
-    j = played.plot._index(played.session.state)
+    j = played.joint
     large = np.abs(model) > 0.3 * np.abs(model).max()
     np.testing.assert_allclose(measured[large] / model[large], 1.2, rtol=0.02)
     # The joint with the largest torques is shown at first.
@@ -72,9 +68,9 @@ def test_the_line_is_at_the_torques_of_the_bars_under_the_present_load(played):
     force = lambda state: state.with_force('panda_link5', [5.0, -20.0, 10.0])  # noqa: E731
     for change in (lambda state: state, load, force):
         played.session.update(change)
-        (t, measured, model, line), at = played.show(2.0)
+        (t, measured, model, line), at = played.show_time(2.0)
         state = played.session.state
-        j = played.plot._index(state)
+        j = played.joint
         size = np.abs(model).max()
         # Samples are 5 ms apart, and points 10 ms.
         assert t[at - 1] == t[at] == t[at + 1] == pytest.approx(2.0)
@@ -92,28 +88,22 @@ def assert_vertical(line, at):
 
 
 def test_the_line_has_a_scale_of_its_own(played):
-    played.show(1.0)
-    assert played.plot._plot.series[3]['scale'] == MARKED
-    assert played.plot._plot.scales[MARKED] == {'range': (0.0, 1.0)}
+    played.show_time(1.0)
+    assert played.curves.series[3]['scale'] == MARKED
+    assert played.curves.scales[MARKED] == {'range': (0.0, 1.0)}
     # The curves share the axis of the torques.
-    assert all('scale' not in curve for curve in played.plot._plot.series[1:3])
+    assert all('scale' not in curve for curve in played.curves.series[1:3])
 
 
 def test_another_joint_can_be_chosen(played):
-    played.show(1.0)
-    (menu,) = [
-        handle
-        for handle in played.server.gui._gui_input_handle_from_uuid.values()
-        if handle._impl.props.label == 'joint'
-    ]
-    choose = menu._impl.update_cb[0]
+    played.show_time(1.0)
+    (menu,) = played.control('joint')
     for value in ('panda_joint4', 'none'):  # a value that is not offered changes nothing
-        menu._impl.value = value
-        choose(SimpleNamespace(client_id=0, target=menu))
-    assert 'joint is &#x27;none&#x27;; expected panda_joint1,' in played.page._status.content
-    (_, measured, _, _), at = played.show(1.0)
+        played.set(menu, value)
+    assert "joint is 'none'; expected panda_joint1," in played.error
+    (_, measured, _, _), at = played.show_time(1.0)
     assert measured[at] == pytest.approx(played.session.state.measured[3], abs=0.5)
-    assert played.plot._plot.series[1]['label'] == 'τ meas. [N m]'
+    assert played.curves.series[1]['label'] == 'τ meas. [N m]'
 
 
 @pytest.mark.parametrize('time', [0.0, 0.25, 1.0])

@@ -12,7 +12,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.session import Session
-from robot_dynamics.view.state import ViewError, ViewState
+from robot_dynamics.view.state import External, ViewError, ViewState
 from robot_dynamics.view.viewed_motion import Follow, Playback
 
 LINK = 'panda_link8'
@@ -78,15 +78,18 @@ def test_the_gravity_torque_is_added_to_efforts_without_it(arm, recorded):
 
 
 class Source:
-    """Joint states and payload that a test gives."""
+    """Joint states, payload and external torques that a test gives."""
 
-    reading = load = None
+    reading = load = estimated = true = None
 
     def newest(self):
         return self.reading
 
     def payload(self):
         return self.load
+
+    def external(self):
+        return self.estimated, self.true
 
 
 def test_the_newest_joint_state_is_followed(arm):
@@ -155,3 +158,29 @@ def test_a_rejected_payload_does_not_end_a_live_view(arm):
     source.reading = JointReading(10_000_000, q, None, None)
     session.advance(0.1)
     np.testing.assert_array_equal(session.state.q, q)
+
+
+def test_external_torques_come_with_the_joint_states_and_go_with_their_source(arm):
+    source, state = Source(), ViewState.initial(arm.model)
+    follow = Follow(source)
+    source.estimated = External(np.arange(7.0), LINK, np.arange(6.0), 'contact')
+    source.reading = JointReading(0, np.full(7, 0.1), None, None)
+    state = follow.advance(arm, state, 0.1)
+    assert (state.estimated, state.true) == (source.estimated, None)
+    source.true = replace(source.estimated, text='push')
+    source.estimated = None
+    source.reading = JointReading(1, np.full(7, 0.2), None, None)
+    state = follow.advance(arm, state, 0.1)
+    assert (state.estimated, state.true) == (None, source.true)
+
+
+def test_a_wrench_on_a_frame_that_the_robot_lacks_is_reported_once(arm):
+    source, session = Source(), Session(arm, ViewState.initial(arm.model))
+    session.start(Follow(source))
+    source.estimated = External(np.zeros(7), 'nowhere', np.zeros(6), 'none')
+    source.reading = JointReading(0, np.full(7, 0.1), None, None)
+    with pytest.raises(ViewError, match="no frame 'nowhere' in the robot"):
+        session.advance(0.1)
+    session.advance(0.1)
+    np.testing.assert_array_equal(session.state.q, source.reading.q)
+    assert session.state.estimated is None

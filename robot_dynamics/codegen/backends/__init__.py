@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as Python source, LLVM assembly and machine code, and the cache of machine code.
+"""Programs as Python source, C, LLVM assembly and machine code, and the cache of machine code.
 
 =====================  ===========================================================================
 `python`               Python source of straight-line and loop programs; the interpreter
+`c`                    functions in C99 and C++17
 `scalarize`            replaces vectors of a program by scalars
 `llvm_writer`          writes LLVM's assembly language, one instruction per line
 `llvm_elementary`      sine, cosine and hyperbolic tangent, with stated errors

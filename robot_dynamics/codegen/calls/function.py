@@ -197,6 +197,18 @@ class CompiledFunction:
             self.name, self.kernels, bound, self._result_type, self._documentation
         )
 
+    def unbind(self, name: str) -> 'CompiledFunction':
+        """Return this function with a bound input given at every call again.
+
+        Raises:
+            KeyError: no input of that name is bound.
+        """
+        bound = dict(self._bound)
+        del bound[name]
+        return CompiledFunction(
+            self.name, self.kernels, bound, self._result_type, self._documentation
+        )
+
     def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
         """Let the function and its `call` be pickled: `make(*arguments)` returns this function."""
         self._origin.made_by = make, arguments

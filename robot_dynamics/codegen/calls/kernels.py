@@ -58,6 +58,11 @@ class Kernels(ABC):
     has_blocks: bool = False
     lanes: int = 0  # how many samples `rollout` takes at once; 0: not supported
 
+    @property
+    @abstractmethod
+    def program(self) -> Program | LoopProgram:
+        """The program, as it was recorded."""
+
     @abstractmethod
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size), C-contiguous, from inputs (N, size) with adjacent entries."""
@@ -109,6 +114,11 @@ class MachineKernels(Kernels):
         self.sample_address = self.code.address(f'{recipe.name}.sample')
         arrays = len(inputs) + self._loops + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
+
+    @property
+    def program(self) -> Program | LoopProgram:
+        """The program; recorded now if its machine code came from the cache."""
+        return self.recipe.program
 
     def _load(self, kind: str) -> tuple[Any, int, int | None, LoadedCode]:
         """Return signature, number of operations, memory for loops, and code of a kernel."""
@@ -268,11 +278,19 @@ class PythonKernels(Kernels):
     backend = 'python'
 
     def __init__(
-        self, program: Any, function: Callable[[Any], Function] = python_function
+        self,
+        program: Program | LoopProgram,
+        function: Callable[[Any], Function] = python_function,
     ) -> None:
         self.signature = program.signature
+        self._program = program
         make = function(program)
         self._on_floats, self._on_arrays = make(math), make(np)
+
+    @property
+    def program(self) -> Program | LoopProgram:
+        """The program."""
+        return self._program
 
     def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Fill outputs (N, size) from inputs (N, size)."""

@@ -112,6 +112,16 @@ def covariance_of(
     return maps @ cov @ maps.T, prior
 
 
+def of_few(blocks: int) -> float:
+    """Return the factor of errors after which three of them cover what those of many blocks do.
+
+    A variance from a few blocks is uncertain itself: Student's t with `blocks` - 1 degrees.
+    """
+    from scipy.stats import norm, t
+
+    return float(t.ppf(norm.cdf(3), blocks - 1) / 3)
+
+
 def _between(terms: Terms, weight: Array, x: Estimate, recordings: Array) -> Array:
     """Return the variance (n, terms) of the friction coefficients between recordings.
 

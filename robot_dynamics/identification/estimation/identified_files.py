@@ -31,7 +31,7 @@ from robot_dynamics.spatial import Array, inverse_pose
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
-from robot_dynamics.yaml_text import quoted, yaml_text
+from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 9  # of written numbers, far below their errors
 UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes less is not excited
@@ -152,8 +152,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         )
     if not found.drives.scale_known.all():
         head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
-    nodes = {'/**': {'ros__parameters': parameters}}
-    return head + yaml_text(nodes)
+    return head + parameters_text(parameters)
 
 
 def as_json(found: Identification) -> dict[str, Any]:

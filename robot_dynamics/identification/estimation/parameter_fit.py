@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynamics.identification.estimation.covariance import INEXACT, covariance_of
+from robot_dynamics.identification.estimation.covariance import INEXACT, covariance_of, of_few
 from robot_dynamics.identification.estimation.equations import (
     Estimate,
     Problem,
@@ -40,6 +40,7 @@ HALVINGS = (1.0, 0.5, 0.25, 0.125)  # of a step that does not lower the objectiv
 CONVERGED = 1e-3  # relative change of the objective
 CERTAIN_GAIN = 5.0  # standard deviations of a drive gain that the description shows
 FEWEST = 10  # rows of a joint at rest, or in motion, with a standard deviation of their own
+LEAST_BLOCKS = 3  # of which a variance is known at all
 FLOOR = 1e-4  # of the effort: least standard deviation of a residual
 LONG, MANY = 8, 10  # blocks of time: a longer one, at most, and the least number of longer ones
 RANK = 1e-8  # relative: columns below it are dependent
@@ -54,7 +55,8 @@ class Fit:
         estimate: its solution.
         terms: the rows.
         weight: (K, n) of the rows.
-        spread: (n,) sum_blocks (sum r)^2 / K of the weighted residuals, times `lasting`.
+        spread: (n,) sum_blocks (sum r)^2 / K of the weighted residuals, times `lasting`,
+            with the factor of a few blocks.
         error: standard deviations, in the fields of an estimate; the description counts as an
             observation of theta with the weight PRIOR.
         prior: (10 nb,) standard deviations of theta by the description alone.
@@ -81,6 +83,9 @@ def fit(problem: Problem, progress: Callable[[str], None] = lambda _: None) -> F
         terms = problem.terms(x)
     residual = weight * (terms.effort - terms.predicted(x))
     spread = lasting(terms, residual) * spreads(terms, residual)
+    # Friction, rotor inertia and offset of a joint take up some of its blocks.
+    own = len(problem.law.terms) + 2
+    spread *= of_few(max(len(np.unique(terms.block)) - own, LEAST_BLOCKS)) ** 2
     covariance, prior = covariance_of(problem, terms, weight, spread, x)
     variance = np.maximum(covariance.diagonal(), 0.0)
     return Fit(problem, x, terms, weight, spread, split(problem, np.sqrt(variance)), prior)

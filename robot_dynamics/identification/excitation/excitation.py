@@ -80,9 +80,7 @@ def limits_of(
     Raises:
         ExcitationError: a joint has no finite limit, no range, or more friction than effort.
     """
-    blank = (model.lower == 0) & (model.upper == 0)
-    low = np.maximum(np.where(blank, -np.inf, model.lower), lower)
-    high = np.minimum(np.where(blank, np.inf, model.upper), upper)
+    low, high = np.maximum(model.lower, lower), np.minimum(model.upper, upper)
     speed = velocity_scale * np.minimum(model.velocity_limit, velocity)
     torque = (1 - effort_margin) * np.minimum(model.effort_limit, effort)
     for values, quantity, option in (

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.identification.estimation.covariance import of_few
 from robot_dynamics.spatial import Array
 
 BLOCKS = 24  # of time, left out one after the other
@@ -171,14 +172,7 @@ def _alike(rest: Array) -> Array:
 def _jackknife(left_out: Array) -> Array:
     """Return standard errors (...) from values (BLOCKS, ...) without one block each."""
     spread = left_out - left_out.mean(axis=0)
-    return np.asarray(_few(BLOCKS) * np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0)))
-
-
-def _few(blocks: int) -> float:
-    """Return the factor of errors after which three of them cover what those of many blocks do."""
-    from scipy.stats import norm, t
-
-    return float(t.ppf(norm.cdf(3), blocks - 1) / 3)
+    return np.asarray(of_few(BLOCKS) * np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0)))
 
 
 def _solution(A: Array, b: Array) -> tuple[Array, Array]:

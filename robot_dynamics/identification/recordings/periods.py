@@ -53,18 +53,25 @@ def averaged(recording: Recording, cutoff: float) -> Averaged | None:
     if found is None:
         return None
     start, lag, number = found
-    period = _refined(motion, even[start], lag / COARSE, number)
-    first, number = _steady(motion, period)
+    begin = float(even[start])
+    period = _refined(motion, begin, lag / COARSE, number)
+    first, number = _steady(motion, period, begin, begin + (number - 1) * period)
     if number < 2:
         return None
     period = _refined(motion, first, period, number)
     return _average(recording, cutoff, first, period, number)
 
 
-def _steady(motion: Stretch, period: float) -> tuple[float, int]:
+def _steady(motion: Stretch, period: float, begin: float, end: float) -> tuple[float, int]:
     """Return the beginning [s] and the number of whole periods without ramps.
 
     Ramps differ from the periods in their accelerations before they do in their positions.
+
+    Args:
+        motion: the smoothed samples.
+        period: s.
+        begin: s, from which the positions repeat.
+        end: s, until which they do; elsewhere accelerations of an arm at rest may repeat, too.
     """
     rows = motion.inner
     t, qdd = motion.t[rows], motion.qdd[rows]
@@ -77,7 +84,8 @@ def _steady(motion: Stretch, period: float) -> tuple[float, int]:
     if len(differs) < width:
         return float(t[0]), 0
     differs = np.sqrt(np.convolve(differs, np.ones(width) / width, 'same'))
-    first, last = _longest(differs < max(2 * SAME, 3 * float(np.median(differs))))
+    repeats = (begin <= t[now]) & (t[now] <= end)
+    first, last = _longest(repeats & (differs < max(2 * SAME, 3 * float(np.median(differs)))))
     # The average over the window blurs both ends.
     length = (last - first) * motion.step + period
     number = int((length + WINDOW) / period)
@@ -101,11 +109,13 @@ def _repetition(q: Array) -> tuple[int, int, int] | None:
     if not moving.any():
         return None
     x = q[:, moving] / scale[moving]
+    # A period may lie by half a sample beside a lag.
+    within = SAME + np.abs(np.gradient(x, axis=0)) / 2
     best = None
     for lag in range(round(SHORTEST * COARSE), min(len(x) // 2, round(LONGEST * COARSE)) + 1):
         if best is not None and lag > 1.5 * best[1]:
             break
-        same = np.abs(x[lag:] - x[:-lag]).max(axis=1) < SAME
+        same = (np.abs(x[lag:] - x[:-lag]) < within[:-lag]).all(axis=1)
         if same.sum() < lag:  # one more period at least
             continue
         first, last = _longest(same)
@@ -126,12 +136,13 @@ def _refined(motion: Stretch, first: float, period: float, number: int) -> float
     t, q = motion.t, motion.q
     at_first = np.column_stack([np.interp(grid, t, x) for x in q.T])
     slope = np.gradient(at_first, grid, axis=0)
+    coarse = period
     for _ in range(3):
         shift = (number - 1) * period
         last = np.column_stack([np.interp(grid + shift, t, x) for x in q.T])
         # last(t + shift + d) = last + d slope
         period += float(((at_first - last) * slope).sum() / (slope**2).sum()) / (number - 1)
-    return period
+    return float(np.clip(period, coarse - 1 / COARSE, coarse + 1 / COARSE))
 
 
 def _average(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.integrators import INTEGRATORS
+from robot_dynamics.algorithms.integrators import check_integrator
 from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
 from robot_dynamics.algorithms.simulation_step import State, simulation_step
 from robot_dynamics.codegen.calls import CompiledFunction
@@ -89,10 +89,7 @@ class Perturbations:
         more = {name: array.shape[-1] for name, array in self.inputs(arm).items()}
         if not more:
             return arm.simulation_step(integrator)
-        if integrator not in INTEGRATORS:
-            raise ValueError(
-                f'integrator is {integrator!r}; it must be one of {", ".join(INTEGRATORS)}'
-            )
+        check_integrator(integrator)
         if 'coulomb' in more or arm.model.coulomb.any():
             check_coupled(arm.model.n)
         if arm.joint_without_inertia is not None:

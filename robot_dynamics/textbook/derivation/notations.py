@@ -23,6 +23,7 @@ class Notation:
     M: str  # LaTeX of the entries of the inertia matrix
     C: str  # of the Coriolis matrix, or of C qd
     g: str  # of the gravity torque
+    factor: str  # of the factors of the Coriolis torque
     has_coriolis_matrix: bool  # else the vector C qd is written
     parameters: Mapping[str, tuple[str, str]]  # by kind: name in Python, LaTeX
 
@@ -42,6 +43,7 @@ NOTATIONS: dict[str, Notation] = {
         'd',
         'c',
         'g',
+        'h',
         True,
         {
             'm': ('m{i}', 'm_{{{i}}}'),
@@ -58,6 +60,7 @@ NOTATIONS: dict[str, Notation] = {
         'M',
         'c',
         'g',
+        'h',
         False,
         {
             'm': ('m{i}', '\\mathfrak{{m}}_{{{i}}}'),
@@ -74,6 +77,7 @@ NOTATIONS: dict[str, Notation] = {
         'b',
         'c',
         'g',
+        'h',
         True,
         {
             'm': ('ml{i}', 'm_{{\\ell_{i}}}'),
@@ -90,6 +94,7 @@ NOTATIONS: dict[str, Notation] = {
         'D',
         'h',
         'c',
+        'b',
         False,
         {
             'm': ('m{i}', 'm_{{{i}}}'),

@@ -10,6 +10,7 @@ Source: Spong, Hutchinson and Vidyasagar, section 6.3, (6.51)-(6.68).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -64,13 +65,17 @@ class Body(NamedTuple):
     origin: list[Slot]  # (3,) of its joint, in its parent
 
 
-def symbolic_terms(model: RobotModel, *, numbers: bool = False) -> SymbolicTerms:
+def symbolic_terms(
+    model: RobotModel, *, numbers: bool, progress: Callable[[str], None]
+) -> SymbolicTerms:
     """Return the terms of a robot.
 
     Args:
         model: the robot.
         numbers: whether parameters are numbers instead of letters.
+        progress: receives the name of each step before it begins.
     """
+    progress('kinetic and potential energy')
     bodies = [_body(model, i, numbers) for i in range(model.nb)]
     gravity = _letter('g', 0, '', float(np.linalg.norm(model.gravity)), numbers)
     rotors = [
@@ -84,14 +89,17 @@ def symbolic_terms(model: RobotModel, *, numbers: bool = False) -> SymbolicTerms
     parameters = tuple(dict.fromkeys(letters))
     ring = _Ring(model, parameters, _is_exact(model, slots))
     inertia, potential = _energies(model, bodies, gravity, positions, ring)
+    progress('inertia matrix')
     M_body = [[ring.sum_of(entry) for entry in row] for row in inertia]
     S = [[exact(x) for x in row] for row in model.S.tolist()]
     M = _in_coordinates(M_body, S, model.n)
     for j, rotor in enumerate(rotors):
         M[j][j] = added((1, M[j][j]), (1, ring.sum_of(ring.element(rotor))))
     slides = [{parameters.index(d): S[i][j] for i, d in positions.items()} for j in range(model.n)]
+    progress('gravity torque')
     P = ring.sum_of(potential)
     g = [partial(P, j, slides[j]) for j in range(model.n)]
+    progress('Christoffel symbols')
     return SymbolicTerms(parameters, M, _christoffel(M, slides), g)
 
 
@@ -101,6 +109,15 @@ def exact(x: float) -> Number:
         return Fraction(0)
     simple = Fraction(x).limit_denominator(SIMPLE)
     return simple if abs(float(simple) - x) < NEGLIGIBLE else x
+
+
+def number_expression(x: Number) -> Any:
+    """Return a number as a SymPy expression."""
+    import sympy
+
+    if isinstance(x, Fraction):
+        return sympy.Rational(x.numerator, x.denominator)
+    return sympy.Float(x) if x != round(x) or abs(x) > 1e6 else sympy.Integer(round(x))
 
 
 # -- letters ------------------------------------------------------------------------------------

@@ -79,6 +79,80 @@ def partial(
     return without_rounding(result)
 
 
+# -- to products, as books write them ------------------------------------------------------------
+
+Wave = tuple[tuple[Number, ...], bool]  # K of K q, and whether it is a sine
+Product = tuple[Wave, Wave]
+
+
+def in_products(waves: Mapping[Wave, Number]) -> list[tuple[Number, Product]]:
+    """Return a sum of cosines and sines with squares and products where they are shorter.
+
+        d + c cos 2A = (d + c) cos^2 A + (d - c) sin^2 A        c sin 2A = 2 c sin A cos A
+        cos (A + B) + cos (A - B) = 2 cos A cos B               and the like
+
+    A and B are sums of joint angles; other terms stay.
+
+    Args:
+        waves: coefficients.
+
+    Returns:
+        Coefficients and two factors of each, of which one may be the constant 1, cos 0.
+    """
+    rest, products = dict(waves), []
+    zero = tuple(Fraction(0) for _ in next(iter(rest))[0])
+    constant = (zero, False)
+    for wave in sorted(rest, key=lambda w: -sum(abs(float(k)) for k in w[0])):
+        c = rest.pop(wave, None)
+        if c is None or wave == constant:
+            rest |= {} if c is None else {wave: c}
+            continue
+        half = _sums(wave[0], zero)
+        if half is None:
+            products += _of_pair(wave, c, rest) or [(c, (wave, constant))]
+            continue
+        cosine, sine = (half[0], False), (half[0], True)
+        if wave[1]:
+            products.append((2 * c, (sine, cosine)))
+            continue
+        d = rest.pop(constant, Fraction(0))
+        # A larger constant is shared with other squares.
+        share = d
+        if abs(float(d)) > abs(float(c)):
+            share = c if (c > 0) == (d > 0) else -c
+        rest |= {constant: d - share} if d != share else {}
+        squares = (share + c, (cosine, cosine)), (share - c, (sine, sine))
+        products += [(x, p) for x, p in squares if abs(float(x)) > ROUNDING * abs(float(c))]
+    return products + [(d, (constant, constant)) for d in rest.values()]
+
+
+def _of_pair(wave: Wave, c: Number, rest: dict[Wave, Number]) -> list[tuple[Number, Product]]:
+    """Return the product that a wave makes with another of the same size, and remove that one."""
+    K, is_sine = wave
+    for (L, other_sine), d in rest.items():
+        for sign in (1, -1):
+            angles = _sums(K, tuple(sign * x for x in L))
+            # sin (-L q) = -sin (L q)
+            e = sign * d if is_sine else d
+            if angles is None or other_sine != is_sine or abs(abs(float(d / c)) - 1) > ROUNDING:
+                continue
+            del rest[L, other_sine]
+            A, B = angles
+            if is_sine:
+                return [(2 * c, ((A, e / c > 0), (B, e / c < 0)))]
+            same = e / c > 0
+            return [(2 * c if same else -2 * c, ((A, not same), (B, not same)))]
+    return []
+
+
+def _sums(
+    K: tuple[Number, ...], L: tuple[Number, ...]
+) -> tuple[tuple[Number, ...], tuple[Number, ...]] | None:
+    """Return A and B of K = A + B, L = A - B, None if they are not sums of joint angles."""
+    A, B = (tuple((x + s * y) / 2 for x, y in zip(K, L, strict=True)) for s in (1, -1))
+    return (A, B) if {*A, *B} <= {0, 1} else None
+
+
 # -- from products of cosines and sines -----------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Protocol
 
 from robot_dynamics.model.robot_model import RobotModel
@@ -10,6 +11,9 @@ from robot_dynamics.textbook.derivation.notations import Notation
 from robot_dynamics.textbook.derivation.symbolic_terms import Parameter
 
 DIGITS = 6  # of numbers in LaTeX
+WIDTH = 100  # characters of a line of LaTeX
+CONTINUED = '&\\qquad {} '  # begins the second line of an equation
+EARLIEST = 30  # characters of a line before it is broken
 
 
 class Expressions(Protocol):
@@ -22,75 +26,184 @@ class Expressions(Protocol):
     q: Any
     qd: Any
     values: dict[Any, float]
-    h: tuple[Any, Any] | None
+    qdd: Any
+    h: dict[Any, Any]
     M: Any
     C: Any
     g: Any
 
     def coriolis_torque(self) -> Any:
-        """Return C qd (n, 1), sorted by products of velocities."""
+        """Return C qd (n, 1), sorted by products of velocities; with `h` beyond two links."""
+
+    def regressor(self) -> tuple[Any, Any]:
+        """Return Y (n, l) and Theta (l, 1)."""
 
 
 def latex(derived: Expressions) -> str:
     """Return M, C (or C qd) and g, entry by entry, as an align* environment."""
     notation, n = derived.notation, derived.model.n
-    rows = []
+    q, qd = notation.q[1], f'\\dot{{{notation.q[1]}}}'
+    rows: list[tuple[str, Any]] = []
     for i in range(n):
         for j in range(i, n):
             left = f'{notation.M}_{{{i + 1}{j + 1}}}'
             if i != j:
                 left += f' = {notation.M}_{{{j + 1}{i + 1}}}'
             rows.append((left, derived.M[i, j]))
+    one = [f'{i + 1}' for i in range(n)]
+    coriolis, entries = list(derived.coriolis_torque()), one
     if notation.has_coriolis_matrix:
-        if derived.h is not None:
-            rows.append(derived.h)
-        rows += [
-            (f'{notation.C}_{{{i + 1}{j + 1}}}', derived.C[i, j])
-            for i in range(n)
-            for j in range(n)
-        ]
-    else:
-        torque = derived.coriolis_torque()
-        rows += [(f'{notation.C}_{{{i + 1}}}', torque[i]) for i in range(n)]
-    rows += [(f'{notation.g}_{{{i + 1}}}', derived.g[i]) for i in range(n)]
+        coriolis, entries = list(derived.C), [i + j for i in one for j in one]
+    used = set().union(*(x.free_symbols for x in coriolis))
+    rows += [(_factor_name(h, derived), x) for h, x in derived.h.items() if h in used]
+    # With arguments: c_1 alone is the cosine of joint 1.
+    rows += [
+        (f'{notation.C}_{{{entry}}}({q}, {qd})', x)
+        for entry, x in zip(entries, coriolis, strict=True)
+    ]
+    rows += [(f'{notation.g}_{{{i + 1}}}({q})', derived.g[i]) for i in range(n)]
+    return _aligned(derived, rows)
+
+
+def regressor_latex(derived: Expressions) -> str:
+    """Return Y and Theta, entry by entry, as an align* environment."""
+    Y, Theta = derived.regressor()
+    rows = [
+        (f'Y_{{{i + 1}{k + 1}}}', Y[i, k]) for i in range(Y.shape[0]) for k in range(Y.shape[1])
+    ]
+    rows += [(f'\\Theta_{{{k + 1}}}', x) for k, x in enumerate(Theta)]
+    return _aligned(derived, rows)
+
+
+def _aligned(derived: Expressions, rows: list[tuple[str, Any]]) -> str:
+    """Return equations as an align* environment, with the meaning of c_2 and s_2."""
     names = _latex_names(derived)
-    lines = [f'{left} &= {_latex(right, names)}' for left, right in rows]
-    return '\n'.join(
-        [
-            # A line break would end the comment.
-            f'% {" ".join(derived.model.name.split())}, in the letters of {notation.book}',
-            '\\begin{align*}',
-            ' \\\\\n'.join(lines),
-            '\\end{align*}',
-        ]
-    )
+    lines = [_broken(f'{left} &= {_latex(right, names)}') for left, right in rows]
+    waves = {x for _, right in rows for x in right.atoms(*_functions()) if _is_short(x)}
+    for wave in sorted(waves, key=lambda x: _wave_name(x, names)):
+        angle = _latex(wave.args[0], names)
+        angle = f'({angle})' if wave.args[0].is_Add else angle
+        lines.append(f'{_wave_name(wave, names)[1]} &= \\{wave.func.__name__} {angle}')
+    # A line break would end the comment.
+    title = f'% {" ".join(derived.model.name.split())}, in the letters of {derived.notation.book}'
+    body = ' \\\\\n'.join(lines)
+    return f'{title}\n\\begin{{align*}}\n{body}\n\\end{{align*}}'
 
 
-def _latex(expression: Any, names: dict[Any, tuple[str, str]]) -> str:
+def _broken(line: str) -> str:
+    """Return an equation in lines of at most WIDTH characters, broken at sums."""
+    done, rest = [], line
+    while len(rest) > WIDTH:
+        places = [m.start() for m in re.finditer(r' [+-] ', rest[: WIDTH + 1])]
+        late = [p for p in places if p > EARLIEST]
+        if not late:
+            # One long product: a break of the line of text alone.
+            at = rest.rindex(' ', 0, WIDTH + 1)
+            done.append(rest[:at] + '\n')
+            rest = '  ' + rest[at + 1 :]
+            continue
+        # Outside of parentheses if possible, as late as possible.
+        at = min(late, key=lambda p: (rest.count('(', 0, p) - rest.count(')', 0, p), -p))
+        done.append(f'{rest[:at]} \\\\\n')
+        rest = CONTINUED + rest[at + 1 :]
+    return ''.join([*done, rest])
+
+
+# -- expressions ----------------------------------------------------------------------------------
+
+Names = dict[Any, tuple[str, str]]  # a key, by which factors are sorted, and the LaTeX of a symbol
+
+
+def _latex(x: Any, names: Names) -> str:
+    """Return the LaTeX of a sum, in the order of the books: masses, lengths, inertias, c_2, q."""
+    terms = sorted(x.as_ordered_terms(), key=lambda t: _term_key(t, names))
+    first, *others = (_term(t, names) for t in terms)
+    return first + ''.join(f' - {t[1:]}' if t.startswith('-') else f' + {t}' for t in others)
+
+
+def _term(x: Any, names: Names) -> str:
     import sympy
 
-    # SymPy sorts factors and terms by name: names that sort as the books write.
-    sorting = {symbol: sympy.Symbol(key) for symbol, (key, _) in names.items()}
-    rounded = {x: sympy.Float(x, DIGITS) for x in expression.atoms(sympy.Float)}
-    shown = {sorting[symbol]: text for symbol, (_, text) in names.items()}
-    ordered = expression.xreplace({**sorting, **rounded})
-    return str(sympy.latex(ordered, symbol_names=shown, fold_short_frac=True))
+    number, factors = _coefficient_and_factors(x)
+    sign = '-' if number < 0 else ''
+    texts = [_factor(f, names) for f in sorted(factors, key=lambda f: _key(f, names))]
+    size = abs(number)
+    if size != 1 or not texts:
+        rounded = sympy.Float(size, DIGITS) if size.is_Float else size
+        fraction = size.is_Rational and size.q != 1
+        texts.insert(0, f'\\tfrac{{{size.p}}}{{{size.q}}}' if fraction else sympy.latex(rounded))
+    return sign + ' '.join(texts)
 
 
-def _latex_names(derived: Expressions) -> dict[Any, tuple[str, str]]:
-    """Return a key for sorting and the LaTeX of each symbol: masses, lengths, inertias, g, q."""
+def _coefficient_and_factors(x: Any) -> tuple[Any, list[Any]]:
+    number, rest = x.as_coeff_Mul()
+    return number, [factor for factor in rest.as_ordered_factors() if not factor.is_Number]
+
+
+def _factor(x: Any, names: Names) -> str:
+    base, exponent = x.as_base_exp()
+    power = '' if exponent == 1 else f'^{{{exponent}}}'
+    if base.is_Add:
+        return f'({_latex(base, names)}){power}'
+    if base.is_Function and not _is_short(base):
+        return f'\\{base.func.__name__}{power}({_latex(base.args[0], names)})'
+    return (names[base][1] if base in names else _wave_name(base, names)[1]) + power
+
+
+def _key(x: Any, names: Names) -> str:
+    """Return the key of a factor, of a sum the least one."""
+    base = x.as_base_exp()[0]
+    if base.is_Add:
+        atoms = base.atoms(*_functions()) | (base.free_symbols & names.keys())
+        return min(_key(a, names) for a in atoms)
+    return names[base][0] if base in names else _wave_name(base, names)[0]
+
+
+def _term_key(x: Any, names: Names) -> tuple[bool, list[str]]:
+    """Return the key of a term: those with cosines and sines last."""
+    _, factors = _coefficient_and_factors(x)
+    keys = sorted(_key(f, names) for f in factors for _ in range(int(f.as_base_exp()[1])))
+    return any(f.as_base_exp()[0].is_Function for f in factors), keys
+
+
+def _functions() -> tuple[Any, Any]:
     import sympy
 
+    return sympy.cos, sympy.sin
+
+
+def _is_short(wave: Any) -> bool:
+    """Return whether the angle is a sum of joint angles, so that the wave is c_2 or s_23."""
+    return all(term.is_Symbol for term in wave.args[0].as_ordered_terms())
+
+
+def _wave_name(wave: Any, names: Names) -> tuple[str, str]:
+    joints = ''.join(sorted(names[s][0][1:] for s in wave.free_symbols))
+    letter = wave.func.__name__[0]
+    return f'6{len(joints)}{joints}{letter}', f'{letter}_{{{joints}}}'
+
+
+def _factor_name(h: Any, derived: Expressions) -> str:
+    """Return the LaTeX of a factor of the Coriolis matrix."""
+    letter, number = derived.notation.factor, str(h)[1:]
+    return f'{letter}_{{{number}}}' if number else letter
+
+
+def _latex_names(derived: Expressions) -> Names:
+    """Return the names of all symbols: masses, lengths, inertias, g, then h, q."""
     notation, letter = derived.notation, derived.notation.q[1]
     names = {
         symbol: (f'{"mlcIBg".index(p.kind)}{p.body}{p.place}', notation.latex(p))
         for symbol, p in zip(derived.letters, derived.parameters, strict=True)
         if p.kind != 'd'
     }
-    names[sympy.Symbol('h')] = ('6', 'h')
-    for j, (q, qd) in enumerate(zip(derived.q, derived.qd, strict=True), start=1):
-        names[q] = (f'8{j}', f'{letter}_{{{j}}}')
-        names[qd] = (f'7{j}', f'\\dot{{{letter}}}_{{{j}}}')
+    names |= {h: (f'58{h}', _factor_name(h, derived)) for h in derived.h}
+    for j, symbols in enumerate(zip(derived.q, derived.qd, derived.qdd, strict=True), start=1):
+        for kind, symbol, mark in zip('978', symbols, ('', '\\dot', '\\ddot'), strict=True):
+            names[symbol] = (
+                f'{kind}{j}',
+                f'{mark}{{{letter}}}_{{{j}}}' if mark else f'{letter}_{{{j}}}',
+            )
     return names
 
 
@@ -109,7 +222,7 @@ def python(derived: Expressions) -> str:
     values = ['', *values] if values else []
     # Within a string, quotes would end it.
     escaped = derived.model.name.replace('\\', r'\\').replace('"', r'\"')
-    h = [] if derived.h is None else [f'    h = {_code(derived.h[1])}']
+    h = [f'    {symbol} = {_code(x)}' for symbol, x in derived.h.items()]
     return '\n'.join(
         [
             f'"""{escaped}, in the letters of {notation.book}. SI units."""',

@@ -21,7 +21,13 @@ FORMS: dict[str, tuple[tuple[str, ...], int]] = {
     'forward_dynamics': (('q', 'qd', 'tau'), 1),
     'kinetic_energy': (('q', 'qd'), 0),
     'potential_energy': (('q',), 0),
+    'generalized_momentum': (('q', 'qd'), 1),
+    'hamiltonian': (('q', 'p'), 0),
+    'friction_torque': (('qd',), 1),
+    'regressor': (('q', 'qd', 'qdd'), 2),
 }
+# Where an argument is in a state (q, qd, qdd).
+PLACES = {'q': 0, 'qd': 1, 'p': 1, 'qdd': 2, 'tau': 2}
 
 
 class FunctionError(RobotDynamicsError, ValueError):
@@ -36,10 +42,12 @@ class Function:
         changed: the name of an argument that it has overwritten, None as long as there is none.
     """
 
-    def __init__(self, name: str, function: Callable[..., Any], n: int):
+    def __init__(
+        self, name: str, function: Callable[..., Any], n: int, columns: int | None = None
+    ):
         self.name, self._function = name, function
         self._arguments, dimensions = FORMS[name]
-        self._shape = (n,) * dimensions
+        self._shape = (n,) * dimensions if columns is None else (n, columns)
         self.call = f'{name}({", ".join(self._arguments)})'
         self.changed: str | None = None
         if not callable(function):
@@ -68,8 +76,8 @@ class Function:
         return self._checked(returned, values)
 
     def arguments_of(self, state: tuple[Array, Array, Array]) -> tuple[Array, ...]:
-        """Return the arguments in a state (q, qd, qdd); the torque of forward dynamics is qdd."""
-        return state[: len(self._arguments)]
+        """Return the arguments in a state (q, qd, qdd); tau is the same as qdd, p as qd."""
+        return tuple(state[PLACES[name]] for name in self._arguments)
 
     def _checked(self, returned: Any, values: tuple[Array, ...]) -> Array:
         if returned is None:

@@ -59,10 +59,23 @@ LAWS: dict[str, Law] = {
             'd(K + P)/dt = qd^T tau: the power of the motors is the rate of the energy',
             f'{SPONG}, section 6.5',
         ),
-        # The source of the next three is that of the robot.
+        Law('momentum', 'p = M qd, linear in qd', f'{SPONG}, end of chapter 6'),
+        Law(
+            'hamiltonian',
+            'H = 1/2 p^T M^-1 p + P, quadratic in p',
+            f'{SPONG}, end of chapter 6',
+        ),
+        Law(
+            'friction_dissipates',
+            'qd_j F_j(qd) >= 0: F is what the motors supply against friction',
+            'lecture notes, Lagrangian formulation',
+        ),
+        # The source of the next five is that of the robot.
         Law('robot_inertia', 'M(q) is that of the robot', ''),
         Law('robot_coriolis', 'C(q, qd) qd is that of the robot', ''),
         Law('robot_gravity', 'g(q) is that of the robot', ''),
+        Law('robot_friction_torque', 'F(qd) is that of the robot', ''),
+        Law('robot_regressor', 'Y(q, qd, qdd) is that of the robot', ''),
     )
 }
 REFERENCE_LAWS = {'M': 'robot_inertia', 'h': 'robot_coriolis', 'g': 'robot_gravity'}

@@ -5,6 +5,8 @@ Each function of a robot's dynamics determines one of them or more, whatever its
 
     M           mass_matrix
     h           coriolis_torque; C qd of coriolis_matrix
+    M           generalized_momentum p: M e_k = p(q, e_k)
+    M, g        hamiltonian H:        M^-1 as of an energy, g = dH(q, 0)/dq
     g           gravity_torque; the gradient of potential_energy
     M           kinetic_energy K:     m_jk = K(e_j + e_k) - K(e_j) - K(e_k)
     M, h, g     inverse_dynamics:     g = tau(q, 0, 0),  h = tau(q, qd, 0) - g,
@@ -95,10 +97,7 @@ def terms_of_forward_dynamics(qdd: VectorFunction, n: int) -> Terms:
     def M(q: Array) -> Array:
         falling = qdd(q, zero, zero)
         inverse = np.stack([qdd(q, zero, e) - falling for e in unit], axis=1)
-        try:
-            return np.linalg.inv(inverse)
-        except np.linalg.LinAlgError:
-            return np.full((n, n), np.inf)
+        return _inverse(inverse)
 
     def h(q: Array, qd: Array) -> Array:
         return np.asarray(-M(q) @ (qdd(q, qd, zero) - qdd(q, zero, zero)))
@@ -107,6 +106,14 @@ def terms_of_forward_dynamics(qdd: VectorFunction, n: int) -> Terms:
         return np.asarray(-M(q) @ qdd(q, zero, zero))
 
     return Terms(M, h, g)
+
+
+def _inverse(M: Array) -> Array:
+    """Return the inverse, infinite if there is none."""
+    try:
+        return np.linalg.inv(M)
+    except np.linalg.LinAlgError:
+        return np.full(M.shape, np.inf)
 
 
 def matrix_of_energy(energy: VectorFunction, q: Array) -> Array:
@@ -149,6 +156,27 @@ def _sources_of(name: str, f: Function, n: int) -> list[Source]:
     }
     if name in one_term:
         return [Source(name, *one_term[name])]
+    if name in ('friction_torque', 'regressor'):
+        return []
+    if name == 'generalized_momentum':
+        text = f'the inertia matrix of {name}'
+        return [Source(name, 'M', text, lambda q, qd: np.stack([f(q, x) for x in np.eye(n)], 1))]
+    if name == 'hamiltonian':
+        zero = np.zeros(n)
+        return [
+            Source(
+                name,
+                'M',
+                f'the inertia matrix of {name}',
+                lambda q, qd: _inverse(matrix_of_energy(lambda x, p: f(x, p) - f(x, zero), q)),
+            ),
+            Source(
+                name,
+                'g',
+                f'the gradient of {name}',
+                lambda q, qd: gradient(lambda x: f(x, zero), q),
+            ),
+        ]
     terms_of = {
         'inverse_dynamics': terms_of_inverse_dynamics,
         'forward_dynamics': terms_of_forward_dynamics,

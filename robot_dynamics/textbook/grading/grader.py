@@ -33,13 +33,18 @@ def check(
     forward_dynamics: Callable[..., Any] | None = None,
     kinetic_energy: Callable[..., Any] | None = None,
     potential_energy: Callable[..., Any] | None = None,
+    generalized_momentum: Callable[..., Any] | None = None,
+    hamiltonian: Callable[..., Any] | None = None,
+    friction_torque: Callable[..., Any] | None = None,
+    regressor: Callable[..., Any] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Report:
     """Check functions of a robot's dynamics, and name the laws that fail.
 
     Every function is checked alone (M symmetric, tau affine in qdd, ...), against the others
     (dM/dt - 2 C skew-symmetric, g the gradient of P, ...) and against the robot. At least one is
-    needed. The equation of motion is without friction: M qdd + C qd + g = tau.
+    needed. The equation of motion is without friction: M qdd + C qd + g = tau;
+    friction is checked as a function of its own.
 
     Args:
         robot: the robot: a closed form such as `PlanarElbow(...)`, a RobotModel, a Dynamics or the
@@ -54,6 +59,10 @@ def check(
         forward_dynamics: qdd (n,) of q, qd and tau.
         kinetic_energy: K of q and qd, a scalar.
         potential_energy: P of q, a scalar, with any zero level.
+        generalized_momentum: p = M qd (n,) of q and qd.
+        hamiltonian: H = 1/2 p^T M^-1 p + P of q and p, a scalar.
+        friction_torque: F (n,) of qd, what the motors supply against friction.
+        regressor: Y (n, l) of q, qd and qdd, for the parameters of the robot in their order.
         tolerance: of differences, relative to the largest compared value.
 
     Returns:
@@ -76,15 +85,24 @@ def check(
         'forward_dynamics': forward_dynamics,
         'kinetic_energy': kinetic_energy,
         'potential_energy': potential_energy,
+        'generalized_momentum': generalized_momentum,
+        'hamiltonian': hamiltonian,
+        'friction_torque': friction_torque,
+        'regressor': regressor,
     }
     present = {name: f for name, f in given.items() if f is not None}
     if not present:
         raise FunctionError(f'no function is given; expected one or more of {", ".join(FORMS)}')
     known = None if robot is None else reference(robot)
+    if 'regressor' in present and known is None:
+        raise FunctionError('regressor is given without a robot; expected one, for its parameters')
     n = known.n if known is not None else joints or _number_of_joints(present)
     if n < 1 or joints not in (None, n):
         raise FunctionError(f'joints is {joints}; expected {"1 or more" if n < 1 else n}')
-    functions = {name: Function(name, f, n) for name, f in present.items()}
+    functions = {
+        name: Function(name, f, n, known.columns() if known and name == 'regressor' else None)
+        for name, f in present.items()
+    }
     rng = np.random.default_rng(0)
     states = free_states(n, STATES, rng) if known is None else known.states(STATES, rng)
     examination = Examination(functions, n, states, known, tolerance)

@@ -32,6 +32,17 @@ FACTORS = {
     -2.0: '',
 }
 
+OF_TERM = {
+    'M': {
+        DEGREE: 'pi / 180 times the expected value: accelerations in degrees?',
+        1 / DEGREE: '180 / pi times the expected value: accelerations in degrees?',
+    },
+    'h': {
+        DEGREE**2: '(pi / 180)^2 times the expected value: velocities in degrees?',
+        1 / DEGREE**2: '(180 / pi)^2 times the expected value: velocities in degrees?',
+    },
+}
+
 
 def cause(seen: Comparison, terms: Terms, reference: Reference | None = None) -> str | None:
     """Return the mistake that makes the seen values of the right ones, None if none is known.
@@ -58,6 +69,11 @@ def cause(seen: Comparison, terms: Terms, reference: Reference | None = None) ->
     if np.abs(seen.difference).max() < DIGITS * np.abs(seen.expected).max():
         return 'agrees to three digits: rounded numbers, or a numerical derivative?'
     return _factor_texts(seen, factors) or None
+
+
+def cause_in_factors(seen: Comparison) -> str | None:
+    """Return the factors of wrong values as a cause, None if there are none."""
+    return _factor_texts(seen, _factors(seen)) or None
 
 
 def _listed(texts: list[str]) -> str:
@@ -112,13 +128,13 @@ def _factor(values: Array, expected: Array, rounding: float) -> float | None:
 
 def _known_factor(c: float, term: str) -> str | None:
     """Return the text of a factor that tells the mistake, None if it does not."""
-    texts = dict(FACTORS)
+    texts = FACTORS | OF_TERM.get(term, {})
     if term == 'g':
         texts |= {
             g / STANDARD: f'{c:.6g} times the expected value: g = {g:g} m/s^2?' for g in GRAVITIES
         }
     return next(
-        (text for k, text in texts.items() if abs(c - k) <= 1e-6 * max(abs(k), 1e-3)), None
+        (text for k, text in texts.items() if abs(c - k) <= 1e-6 * max(abs(k), 1e-4)), None
     )
 
 

@@ -184,7 +184,7 @@ class Examination:
 
     def tolerance_of(self, source: Source) -> float:
         """Return the tolerance of a term: inverting M amplifies rounding."""
-        if source.function != 'forward_dynamics':
+        if source.function not in ('forward_dynamics', 'hamiltonian'):
             return self.tolerance
         matrices = [s for s in self.sources if s.function == source.function and s.term == 'M']
         condition = max(float(np.linalg.cond(M)) for s in matrices for M in self.values(s))

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics import kinematics as kin
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import Inertial, parallel_axis, to_parameters
@@ -24,7 +25,11 @@ from robot_dynamics.model.states import States, random_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook import closed_forms as systems
 from robot_dynamics.textbook.closed_forms.equation_of_motion import EquationOfMotion
-from robot_dynamics.textbook.grading.graded_terms import Terms, terms_of_inverse_dynamics
+from robot_dynamics.textbook.grading.graded_terms import (
+    Terms,
+    terms_of_inverse_dynamics,
+    velocity_torque,
+)
 from robot_dynamics.textbook.grading.student_mistakes import Mistake
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -55,6 +60,15 @@ class Reference(ABC):
     @abstractmethod
     def states(self, count: int, rng: np.random.Generator) -> States:
         """Return random states within the range of the joints."""
+
+    @abstractmethod
+    def functions(self) -> dict[str, Callable[..., Array]]:
+        """Return functions of q, qd and qdd that are compared directly, by name."""
+
+    def columns(self) -> int:
+        """Return the number of columns of the regressor."""
+        zero = np.zeros(self.n)
+        return int(self.functions()['regressor'](zero, zero, zero).shape[1])
 
     @abstractmethod
     def mistakes(self) -> Iterator[Mistake]:
@@ -98,6 +112,10 @@ class ClosedForm(Reference):
     def states(self, count: int, rng: np.random.Generator) -> States:
         """Return random states."""
         return free_states(self.n, count, rng)
+
+    def functions(self) -> dict[str, Callable[..., Array]]:
+        """Return the regressor."""
+        return {'regressor': self.system.regressor}
 
     def values(self) -> dict[str, float]:
         """Return the parameters by name; those of a tuple are numbered: m1, m2."""
@@ -171,6 +189,13 @@ def _changes(values: dict[str, float]) -> Iterator[tuple[str, dict[str, float]]]
         inertia = mass.replace('m', 'I')
         if inertia in inertias:
             yield f'without link {mass[1:]}', {mass: 0.0, inertia: 0.0}
+    links = [(f'I{k}', f'm{k}', f'lc{k}') for k in range(1, len(masses) + 1)]
+    if len(links) > 1 and all(name in values for link in links for name in link):
+        steiners = {I: values[m] * values[c] ** 2 for I, m, c in links}
+        about_joints = {I: values[I] + x for I, x in steiners.items()}
+        yield 'inertia about the joint in place of the centre of mass, in all links', about_joints
+        without = {I: values[I] - x for I, x in steiners.items()}
+        yield 'without the parallel-axis theorem in all links', without
     for inertia in inertias:
         for mass in masses:
             for length in lengths:
@@ -213,8 +238,18 @@ class Model(Reference):
         """Return random states within the limits of the joints."""
         return random_states(self.arm.model, count, rng)
 
+    def functions(self) -> dict[str, Callable[..., Array]]:
+        """Return friction and the regressor."""
+        return {
+            'friction_torque': lambda q, qd, qdd: self.arm.friction_torque(qd),
+            'regressor': self.arm.regressor,
+        }
+
     def mistakes(self) -> Iterator[Mistake]:
-        """Yield robots with wrong inertia of one body or of all, of a rotor, wrong gravity."""
+        """Yield robots with wrong inertia of one body or of all, of a rotor, wrong gravity.
+
+        And with wrong rotations of all inertia tensors, or of all centres of mass.
+        """
         model = self.arm.model
         right = np.array([to_parameters(model.inertial(i)) for i in range(model.nb)])
         for text, wrong in BODY_MISTAKES.items():
@@ -236,12 +271,63 @@ class Model(Reference):
                     f'gravity along {sign}{letter}', self.terms._replace(g=turned.gravity_torque)
                 )
 
+        for text, (of_inertia, of_com) in ROTATIONS.items():
+            yield Mistake(text, _with_rotations(model, of_inertia, of_com))
+
     def _mistake(self, text: str, parameters: Array, rotors: Array | None = None) -> Mistake:
         pi = parameters.ravel()
         B = self.arm.model.reflected_inertia if rotors is None else rotors
         regressor = self.arm.regressor
         tau: Callable[..., Array] = lambda q, qd, qdd: regressor(q, qd, qdd) @ pi + B * qdd  # noqa: E731
         return Mistake(text, terms_of_inverse_dynamics(tau, self.n))
+
+
+Rotation = Callable[[Array], Array]  # (3, 3) of that of a link
+
+
+def _with_rotations(model: RobotModel, of_inertia: Rotation, of_com: Rotation) -> Terms:
+    """Return the terms with wrong rotations to the base; h belongs to the wrong M."""
+
+    def jacobian(poses: Array, i: int) -> Array:
+        com = poses[i, :3, 3] + of_com(poses[i, :3, :3]) @ model.com[i]
+        return kin.point_jacobian(model, poses, i, com) @ model.S
+
+    def M(q: Array) -> Array:
+        poses, result = kin.body_poses(model, q), np.diag(model.reflected_inertia)
+        for i in range(model.nb):
+            R, J = of_inertia(poses[i, :3, :3]), jacobian(poses, i)
+            # M = sum_i m_i J_P^T J_P + J_O^T (R_i I_i R_i^T) J_O
+            I = R @ model.inertia_com[i] @ R.T
+            result = result + model.mass[i] * J[3:].T @ J[3:] + J[:3].T @ I @ J[:3]
+        return np.asarray(result)
+
+    def g(q: Array) -> Array:
+        poses = kin.body_poses(model, q)
+        # g = -sum_i m_i J_P^T g_0
+        weights = [model.mass[i] * jacobian(poses, i)[3:].T for i in range(model.nb)]
+        return np.asarray(-sum(weights) @ model.gravity)
+
+    return Terms(M, lambda q, qd: velocity_torque(lambda x, v: M(x) @ v, q, qd), g)
+
+
+def _right(R: Array) -> Array:
+    return R
+
+
+def _transposed(R: Array) -> Array:
+    return R.T
+
+
+def _forgotten(R: Array) -> Array:
+    return np.eye(3)
+
+
+ROTATIONS: dict[str, tuple[Rotation, Rotation]] = {
+    'rotation transposed: R^T I R in place of R I R^T': (_transposed, _right),
+    'rotation forgotten: I in place of R I R^T': (_forgotten, _right),
+    'centres of mass at p + R^T c in place of p + R c': (_right, _transposed),
+    'centres of mass at p + c in place of p + R c': (_right, _forgotten),
+}
 
 
 def _parallel_axis_term(body: Inertial) -> Array:

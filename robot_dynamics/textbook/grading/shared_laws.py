@@ -9,9 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynamics.spatial import Array
-from robot_dynamics.textbook.grading.functions import Function
+from robot_dynamics.textbook.grading.functions import Function, FunctionError
 from robot_dynamics.textbook.grading.graded_laws import REFERENCE_LAWS
 from robot_dynamics.textbook.grading.graded_terms import (
+    Comparison,
     Source,
     Terms,
     christoffel,
@@ -19,8 +20,8 @@ from robot_dynamics.textbook.grading.graded_terms import (
     momentum,
     velocity_torque,
 )
-from robot_dynamics.textbook.grading.grading_causes import cause
-from robot_dynamics.textbook.grading.grading_examination import Examination, Sample
+from robot_dynamics.textbook.grading.grading_causes import cause, cause_in_factors
+from robot_dynamics.textbook.grading.grading_examination import Examination, Sample, largest
 from robot_dynamics.textbook.grading.references import Reference
 from robot_dynamics.textbook.grading.single_laws import SLOW_STATES
 from robot_dynamics.validation.identities import derivative, rate_in_motion
@@ -31,6 +32,34 @@ def check_against_reference(e: Examination, reference: Reference) -> None:
     for source in e.sources:
         if not e.is_wrong(source):
             _compare_with_reference(e, source, reference)
+    for name in ('friction_torque', 'regressor'):
+        if name in e.functions and (name, 'F') not in e.wrong:
+            _compare_directly(e, e.functions[name], reference)
+
+
+def _compare_directly(e: Examination, f: Function, reference: Reference) -> None:
+    """Compare a function that is no term of the equation of motion."""
+    if f.name not in reference.functions():
+        raise FunctionError(f'{reference.text} has no {f.name}; expected a model or a URDF file')
+    expected = np.array([reference.functions()[f.name](*row) for row in e.rows])
+    values = np.array([f(*f.arguments_of(row)) for row in e.rows])
+    scale = largest([expected])
+    samples = [
+        Sample(value, right, *row)
+        for value, right, row in zip(values, expected, e.rows, strict=True)
+    ]
+    finding = e.check(f'robot_{f.name}', [f.name], samples, scale)
+    if finding is None:
+        return
+    wrong = np.abs(values - expected).max(axis=0) > e.tolerance * scale
+    if f.name == 'regressor':
+        columns = ', '.join(str(k + 1) for k in np.flatnonzero(wrong.any(axis=0)))
+        text: str | None = f'wrong: the columns of Theta {columns}'
+    else:
+        small = 10 * e.tolerance * scale
+        seen = Comparison('F', e.states.q, e.states.qd, values, expected, small)
+        text = cause_in_factors(seen)
+    e.keep(replace(finding, source=f'{reference.text}, {reference.source}'), text)
 
 
 def check_together(e: Examination) -> None:

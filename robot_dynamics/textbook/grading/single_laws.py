@@ -31,6 +31,12 @@ def check_alone(e: Examination) -> None:
             _check_energy(e, f)
         elif name == 'gravity_torque':
             _check_curl(e, f)
+        elif name == 'generalized_momentum':
+            _check_momentum(e, f)
+        elif name == 'hamiltonian':
+            _check_hamiltonian(e, f)
+        elif name == 'friction_torque':
+            _check_friction(e, f)
     for source in e.sources:
         if source.term == 'M' and not e.is_wrong(source):
             _check_matrix(e, source)
@@ -41,7 +47,8 @@ def _check_repetition(e: Examination, name: str, f: Function) -> None:
     arguments = [f.arguments_of(row) for row in e.rows]
     first = [f(*values) for values in arguments]
     again = [f(*values) for values in reversed(arguments)][::-1]
-    samples = [Sample(b, a, *x) for a, b, x in zip(first, again, arguments, strict=True)]
+    shown = len(arguments[0]) + (name == 'friction_torque')  # of qd alone
+    samples = [Sample(b, a, *x[:shown]) for a, b, x in zip(first, again, e.rows, strict=True)]
     finding = e.check('function_of_the_state', [name], samples, largest(first))
     if finding is not None:
         e.keep(finding, 'the result depends on earlier calls, or on random numbers')
@@ -159,6 +166,41 @@ def _check_energy(e: Examination, K: Function) -> None:
     if finding is not None:
         e.wrong.add(('kinetic_energy', 'M'))
         e.keep(finding, None)
+
+
+def _check_momentum(e: Examination, p: Function) -> None:
+    """p(q, qd) = sum of p(q, e_k) qd_k."""
+    samples = []
+    for q, qd, _ in e.rows:
+        columns = np.stack([p(q, unit) for unit in np.eye(e.n)], axis=1)
+        samples.append(Sample(p(q, qd), columns @ qd, q, qd))
+    finding = e.check('momentum', [p.name], samples, largest(s.expected for s in samples))
+    if finding is not None:
+        e.wrong.add((p.name, 'M'))
+        e.keep(finding, None)
+
+
+def _check_hamiltonian(e: Examination, H: Function) -> None:
+    """H(q, p) - H(q, 0) a quadratic form of p."""
+    zero = np.zeros(e.n)
+    samples = _quadratic_form(e, lambda q, p: np.asarray(H(q, p) - H(q, zero)))
+    scale = largest([*(s.expected for s in samples), *(H(q, zero) for q, _, _ in e.rows)])
+    finding = e.check('hamiltonian', [H.name], samples, scale)
+    if finding is not None:
+        e.wrong.add((H.name, 'M'))
+        e.keep(finding, None)
+
+
+def _check_friction(e: Examination, F: Function) -> None:
+    """Friction of the opposite sign drives the joints."""
+    powers = [(np.minimum(qd * F(qd), 0.0), qd * F(qd), q, qd) for q, qd, _ in e.rows]
+    samples = [Sample(driving, np.zeros(e.n), q, qd) for driving, _, q, qd in powers]
+    scale = largest(power for _, power, _, _ in powers)
+    finding = e.check('friction_dissipates', [F.name], samples, scale)
+    if finding is not None:
+        everywhere = all((power <= 0).all() for _, power, _, _ in powers)
+        e.wrong.add((F.name, 'F'))
+        e.keep(finding, 'the opposite sign' if everywhere else None)
 
 
 def _check_curl(e: Examination, g: Function) -> None:

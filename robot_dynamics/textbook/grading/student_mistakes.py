@@ -93,6 +93,7 @@ def _of_the_angles(n: int) -> Iterator[Change]:
     """Yield degrees, axes of the opposite direction, other zero positions, absolute angles."""
     one = np.eye(n)
     yield Change('q is taken for degrees', DEGREE * one, one, one)
+    yield Change('q, qd and qdd are taken for degrees', DEGREE * one, DEGREE * one, one)
     yield Change('q is converted to degrees', one / DEGREE, one, one)
     for i in range(n):
         D = np.diag(np.where(np.arange(n) == i, -1.0, 1.0))

@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiers import slow
 
-CALLS = 4000
 
-
-@pytest.mark.parametrize('seed', [1, 2])
-def test_no_call_crashes(wrapper, seed):
+@pytest.mark.parametrize('calls', [1000, *slow([4000])])
+@pytest.mark.parametrize('seed', [1, *slow([2])])
+def test_no_call_crashes(wrapper, seed, calls):
     program = Path(__file__).with_name('fuzz_calls.py')
     environment = {
         **os.environ,
@@ -22,6 +22,6 @@ def test_no_call_crashes(wrapper, seed):
         'PYTHONMALLOC': 'debug',  # writing outside a block is noticed
         'PYTHONFAULTHANDLER': '1',
     }
-    command = [sys.executable, '-W', 'ignore', str(program), str(seed), str(CALLS)]
+    command = [sys.executable, '-W', 'ignore', str(program), str(seed), str(calls)]
     process = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert process.returncode == 0, process.stderr.decode()[-3000:]

@@ -12,6 +12,7 @@ import robots
 from arms_to_identify import load_memory, recorded, wrong
 from definite import is_definite
 from recorded_runs import lively
+from tiers import slow
 
 from robot_dynamics.control import Trajectory
 from robot_dynamics.dynamics import Dynamics
@@ -279,7 +280,7 @@ def test_a_test_recording_without_motion_is_rejected():
     ],
     ids=['at rest', 'one joint', 'permuted efforts', 'another time', 'permuted joints'],
 )
-@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
 def test_refusals_name_the_reason_and_can_be_overridden(change, joints, sign):
     r = recorded(wrong(PANDA, viscous=1.0, coulomb=0.6), duration=10.0, rate=200.0)
     one = change(replace(r, q=sign * r.q, qd=sign * r.qd, effort=sign * r.effort))
@@ -305,7 +306,7 @@ def test_few_determined_parameters_are_a_note():
 
 
 @pytest.mark.parametrize('name', EXACT)
-@pytest.mark.parametrize('size', [0.15, 0.5])
+@pytest.mark.parametrize('size', [0.15, *slow([0.5])])
 def test_only_another_order_of_joints_is_refused(name, size):
     true = wrong(EXACT[name], seed=3, size=size, viscous=1.0, coulomb=0.6)
     r, arm, rng = recorded(true, 2, rate=100.0), Dynamics(EXACT[name]), RNG(7)
@@ -466,6 +467,11 @@ def known_elbow():
 ELBOW_PAYLOAD = (ELBOW.link_names[-1], 1.5, (0.3, 0.0, 0.0))
 
 
+@pytest.fixture(scope='module')
+def plain(known_elbow):
+    return identified_currents(known_elbow, np.ones(2))
+
+
 def identified_currents(recordings, factors):
     one, test, loaded = (replace(x, effort=x.effort * factors) for x in recordings)
     payload = PayloadRecording(loaded, *ELBOW_PAYLOAD)
@@ -476,9 +482,8 @@ def identified_currents(recordings, factors):
     'factors', [(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0), (-1.0, 0.05)]
 )
 def test_a_motor_that_counts_negative_or_in_another_unit_changes_its_scale_alone(
-    known_elbow, factors
+    known_elbow, plain, factors
 ):
-    plain = identified_currents(known_elbow, np.ones(2))
     assert plain.drives.effort_scale == pytest.approx([2.0, 0.5], rel=0.03)
     found, factors = identified_currents(known_elbow, factors), np.array(factors)
     # Sizes of different units have rounding of their own.

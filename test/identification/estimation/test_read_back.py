@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms_to_identify import load_memory, recorded, wrong
+from tiers import slow
 
 from robot_dynamics import cli
 from robot_dynamics.model.inertia import Inertial, inconsistency
@@ -21,8 +22,13 @@ def write(file, one):
     np.savetxt(file, rows, delimiter=',', header=head)
 
 
-@pytest.mark.parametrize('name', bundled_robots())
-@pytest.mark.parametrize('efforts', ['torques', 'currents'])
+SMALL = 'planar_2r', 'scara_rrp'
+
+
+@pytest.mark.parametrize(
+    'name', [*SMALL, *slow(name for name in bundled_robots() if name not in SMALL)]
+)
+@pytest.mark.parametrize('efforts', [*slow(['torques']), 'currents'])
 def test_outputs_are_read_back(tmp_path, capsys, name, efforts):
     urdf = share_file(f'urdf/{name}.urdf')
     described = load_urdf(urdf)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import robots
 from arms_to_identify import load_memory, recorded, wrong
+from tiers import slow
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import RecordingError
@@ -46,6 +47,7 @@ def test_parameters_in_another_frame():
     assert from_parameters(displacement(T) @ to_parameters(body)).mass == pytest.approx(body.mass)
 
 
+@pytest.mark.slow
 def test_friction_of_several_days_has_their_variance_in_its_error():
     rng, z, alone = RNG(4), [], []
     for seed in range(2):
@@ -86,7 +88,7 @@ def test_after_the_validation_all_samples_are_fitted():
     assert 'all of them after the validation' in text(found)
 
 
-@pytest.mark.parametrize('delay', [0.0, 0.004, -0.004])
+@pytest.mark.parametrize('delay', [0.004, *slow([0.0, -0.004])])
 def test_a_delay_beside_friction_with_memory_is_covered(delay):
     friction = load_memory([0.4, 0.4], [0.5, 0.5], [0.2, 0.2], 2e-3)
     one = recorded(wrong(ELBOW), noise=0.003, friction=friction)
@@ -114,9 +116,7 @@ def ur_currents(seed, com=None):
     return com, [replace(one, effort=one.effort / GAIN + 0.02) for one in pair]
 
 
-@pytest.mark.parametrize(
-    'seeds', [range(1), pytest.param(range(1, 10), marks=pytest.mark.slow)], ids=['one', 'nine']
-)
+@pytest.mark.parametrize('seeds', slow([range(1), range(1, 10)]), ids=['one', 'nine'])
 def test_gains_from_a_mass_alone(seeds):
     z = []
     for seed in seeds:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque
+from tiers import slow
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ShapeError
@@ -98,7 +99,14 @@ def heavier(body, factor):
     return replace(MODEL, mass=mass, inertia_com=tensor)
 
 
-@pytest.mark.parametrize(('body', 'factor'), [(2, 1.15), (3, 1.3), (4, 0.8)])
+@pytest.mark.parametrize(
+    ('body', 'factor'),
+    [
+        (2, 1.15),
+        pytest.param(3, 1.3, marks=pytest.mark.slow),
+        pytest.param(4, 0.8, marks=pytest.mark.slow),
+    ],
+)
 def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, factor):
     found = evaluate(ARM, of_noisy_motion(heavier(body, factor), 1, 0.01))
     cause = only_cause(found, 'inertia', f'panda_link{body + 1}')
@@ -109,7 +117,7 @@ def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, factor):
     assert re.search(rf'; the link is [01].\d+ ± 0.\d+ kg too {side}', text(found))
 
 
-@pytest.mark.parametrize('seed', [3, 4, 5])
+@pytest.mark.parametrize('seed', [3, *slow([4, 5])])
 def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed):
     profile = load_profile(share_file('config/realistic_panda.yaml'))
     true = profile.actual(MODEL, seed=seed)
@@ -129,7 +137,11 @@ def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed
         # Larger than rotor inertia and friction of the model: the sums are negative.
         pytest.param('rotor inertia', lambda q, qd, qdd: -0.3 * qdd, marks=pytest.mark.slow),
         pytest.param('viscous friction', lambda q, qd, qdd: -3.0 * qd, marks=pytest.mark.slow),
-        ('dry friction', lambda q, qd, qdd: -4.0 * np.tanh(qd / 0.01)),
+        pytest.param(
+            'dry friction',
+            lambda q, qd, qdd: -4.0 * np.tanh(qd / 0.01),
+            marks=pytest.mark.slow,
+        ),
         # As if it were 10.4 m/s^2.
         ('gravity', lambda q, qd, qdd: 0.06 * ARM.gravity_torque(q)),
     ],
@@ -296,7 +308,7 @@ def test_undetectable_causes_are_reported():
 
 
 @pytest.mark.parametrize('seed', [0])
-@pytest.mark.parametrize('sign', [1, -1])
+@pytest.mark.parametrize('sign', [1, *slow([-1])])
 def test_mass_and_position_of_a_payload_are_found(seed, sign):
     mass, com = 1.3, np.array([0.02, 0.01, 0.1])
     heavy = MODEL.with_payload(LINK, mass, com)
@@ -309,6 +321,7 @@ def test_mass_and_position_of_a_payload_are_found(seed, sign):
     assert float(said[1]) == pytest.approx(mass, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_payload_and_friction_are_separated():
     true = MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]).with_payload(
         LINK, 1.3, [0, 0, 0.1]
@@ -428,7 +441,7 @@ def test_efforts_too_large_to_compare_are_rejected_by_joint(size):
         evaluate(ARM, run, effort_scale=scale)
 
 
-@pytest.mark.parametrize('offset', [0.9, -0.9])
+@pytest.mark.parametrize('offset', [0.9, *slow([-0.9])])
 def test_an_offset_of_a_sensor_is_found(offset):
     run = recorded(MODEL)
     run.effort[:, 5] += offset

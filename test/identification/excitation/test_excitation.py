@@ -281,6 +281,7 @@ def test_friction_beyond_the_effort_limit_is_rejected():
         limits_of(sticky)
 
 
+@pytest.mark.slow
 def test_a_way_through_the_floor_is_rejected():
     arm = Dynamics(PANDA)
     kept = clearance(arm, [], floor=0.4, floor_links=['panda_link7'])

@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from tiers import slow
 
 from robot_dynamics.identification.recordings.periods import MARGIN, averaged
 from robot_dynamics.identification.recordings.recording import Recording
@@ -39,7 +40,7 @@ def recorded(number, *, noise=0.0, mirrored=False, measured=True, start=0.0, lea
 
 @pytest.mark.parametrize('mirrored', [False, True])
 @pytest.mark.parametrize('measured', [True, False])
-@pytest.mark.parametrize('number', [3, 5])
+@pytest.mark.parametrize('number', [*slow([3]), 5])
 def test_periods_are_found_counted_and_averaged(number, measured, mirrored):
     one = recorded(number, measured=measured, mirrored=mirrored, start=1e3)
     found = averaged(one, CUTOFF)
@@ -64,6 +65,33 @@ def test_periods_are_found_counted_and_averaged(number, measured, mirrored):
     else:
         assert found.recording.qd is None
     assert_allclose(found.recording.effort, 5.0 * q + 2.0 * qd, atol=0.15)
+
+
+@pytest.mark.parametrize('mirrored', [False, True])
+@pytest.mark.parametrize('seed', range(4))
+def test_periods_are_those_of_the_motion_whatever_is_at_rest_beside_it(seed, mirrored):
+    """Recordings as of a sent motion: at rest, to the start, ramp, two periods, ramp, at rest."""
+    rng = np.random.default_rng(seed)
+    period, ramp, way = rng.uniform(4.0, 8.0), 1.3, 3.6
+    begin = rng.uniform(1.0, 6.0) + way + ramp
+    t = np.arange(round((begin + 2 * period + ramp + rng.uniform(1.0, 8.0)) * RATE)) / RATE
+    size, phase = rng.normal(size=(3, 2)), rng.uniform(0.0, 6.0, (3, 2))
+    harmonics = np.arange(1, 4)[:, None, None]
+    waves = np.sin(2 * np.pi / period * harmonics * (t - begin)[:, None] + phase[:, None])
+    grown = smooth_step((t - begin + ramp) / ramp)
+    faded = smooth_step((begin + 2 * period + ramp - t) / ramp)
+    q = smooth_step((t - begin + ramp + way) / way)[:, None] * rng.normal(size=2)
+    q += (grown * faded)[:, None] * (size[:, None] * waves).sum(axis=0)
+    q = -q if mirrored else q
+    found = averaged(Recording(NAMES, t, q, None, 5.0 * q), CUTOFF)
+    assert found.number == 2
+    assert found.period == pytest.approx(period, rel=1e-3)
+
+
+def smooth_step(t):
+    """Return 0 before 0, 1 after 1, with continuous accelerations in between."""
+    t = np.clip(t, 0.0, 1.0)
+    return t**3 * (10 - 15 * t + 6 * t**2)
 
 
 def test_the_average_has_less_noise_and_the_spread_is_that_of_one_period():

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verb `export`: functions of a robot as source code for controllers in other languages."""
+
+from __future__ import annotations
+
+import argparse
+
+from robot_dynamics import __version__
+from robot_dynamics.cli.options import add_robot, new_folder
+from robot_dynamics.cli.output import read_robot
+from robot_dynamics.codegen.backends.c import FORMATS
+from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.export.c_header import c_files, identifier
+from robot_dynamics.export.functions import FUNCTIONS, VARIABLE, functions
+from robot_dynamics.files import write_files
+
+
+def add_export_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of `export`."""
+    add_robot(parser)
+    add = parser.add_argument
+    add('--language', choices=('c',), required=True, help='of the source code: C99, also C++17')
+    add(
+        '--functions',
+        nargs='+',
+        required=True,
+        metavar='FUNCTION',
+        choices=FUNCTIONS,
+        help=f'methods of Dynamics: {", ".join(FUNCTIONS)}',
+    )
+    add('--output', type=new_folder, required=True, metavar='DIR', help='folder of the files')
+    add('--scalar', choices=tuple(FORMATS), default='double', help='type of numbers (double)')
+    add('--name', help='of the header and its functions (that of the robot)')
+    add('--frame', help='of the functions that are computed at a frame')
+    add(
+        '--variable',
+        nargs='+',
+        default=(),
+        choices=tuple(VARIABLE),
+        help='what becomes an input of the functions that depend on it',
+    )
+    add('--payload-link', metavar='LINK', help='link that carries the variable payload')
+    add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
+    add('--self-test', action='store_true', help='write a program that tests the functions')
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write functions of a robot as a C header without dependencies, for any controller."""
+    arm = Dynamics(read_robot(options.robot, tip_link=options.tip_link))
+    name = identifier(arm.model.name) if options.name is None else options.name
+    exported = functions(
+        arm, options.functions, options.frame, options.variable, options.payload_link
+    )
+    texts = c_files(
+        arm,
+        exported,
+        name,
+        options.scalar,
+        version=__version__,
+        self_test=options.self_test,
+    )
+    options.output.mkdir(exist_ok=True)
+    files = {options.output / file: text for file, text in texts.items()}
+    write_files(files)
+    print(*files, sep='\n')
+    return 0

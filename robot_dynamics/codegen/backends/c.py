@@ -1,0 +1,548 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs as functions in C99 that are also C++17, with no dependency but the compiler.
+
+    static inline void NAME_program(const double *q, ..., double *out);
+
+Vectors of a program are scalarized. The operations, their order and the fusion of products and
+sums are those of the kernels in machine code: with fused multiply-add in hardware, and a compiler
+that fuses nothing by itself (-ffp-contract=off), the results have the same bits.
+
+Nothing is allocated, and no branch depends on a value except inside minimum and maximum. The
+functions of one header share a prefix, so that headers can be used together.
+
+Sine and cosine are those of `llvm_elementary` where there is a fused multiply-add. Without one,
+and for `float`, the reduction subtracts three parts of pi/2, products of the first two being exact
+(Cody and Waite 1980, chapter 8), which limits the angle more; see `Dialect.limits`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from robot_dynamics.codegen.backends.llvm_arithmetic import ELEMENTARY, elementary_groups
+from robot_dynamics.codegen.backends.llvm_elementary import (
+    COSINE,
+    EXPONENTIAL,
+    HALF_PI,
+    HALF_PI_REST,
+    LARGEST_ANGLE,
+    LN2,
+    LN2_REST,
+    SINE,
+)
+from robot_dynamics.codegen.backends.scalarize import scalarize
+from robot_dynamics.codegen.loops.loop_program import (
+    CARRIED,
+    CARRIER,
+    OWN,
+    PARENT,
+    ROW,
+    TABLE,
+    LoopProgram,
+    Pairs,
+    Rows,
+    Step,
+)
+from robot_dynamics.codegen.tracing.program import Program, Signature, needed
+from robot_dynamics.codegen.tracing.sums import fused
+
+BINARY = {'add': '+', 'sub': '-', 'mul': '*', 'div': '/'}
+
+
+class Format(NamedTuple):
+    """A type of floating-point numbers, and what its elementary functions depend on."""
+
+    suffix: str  # of constants and functions of math.h
+    bits: int  # of an integer of the same size
+    mantissa: int  # stored bits
+    part: int  # significant bits of the parts of pi/2
+    terms: int  # of the polynomials of sine and cosine
+    exponential: int  # likewise
+    angle: float  # the largest, rad, without fused multiply-add
+    large: float  # tanh is 1 from here on
+
+
+FORMATS = {
+    'double': Format('', 64, 52, 33, 6, 13, 1e6, 22.0),
+    'float': Format('f', 32, 23, 12, 4, 7, 1e3, 10.0),
+}
+LARGEST_FLOAT = (2.0 - 2.0**-23) * 2.0**127
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the functions of one header are written.
+
+    Attributes:
+        prefix: begins all their names; an identifier.
+        scalar: 'double' or 'float'.
+    """
+
+    prefix: str
+    scalar: str = 'double'
+
+    @property
+    def format(self) -> Format:
+        """The format of the scalars."""
+        return FORMATS[self.scalar]
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The largest angles [rad] with and without fused multiply-add; beyond: not a number."""
+        fine = self.format.angle
+        return (LARGEST_ANGLE if self.scalar == 'double' else fine), fine
+
+    def macro(self, name: str) -> str:
+        """Return the name of a macro."""
+        return f'{self.prefix.upper()}_{name}'
+
+    def constant(self, value: float) -> str:
+        """Return a number of the scalars' type; decimal, and exact.
+
+        Raises:
+            OverflowError: `float` has no such number.
+        """
+        if self.scalar == 'float' and abs(value) > LARGEST_FLOAT:
+            raise OverflowError(f'{value!r} is too large for float')
+        text = repr(value) + self.format.suffix
+        return f'({text})' if value < 0 else text
+
+    def function(self, program: Program | LoopProgram) -> str:
+        """Return the definition of the function of a program."""
+        head = self.declaration(program.name, program.signature)
+        if isinstance(program, LoopProgram):
+            lines = _Loops(self).written(program)
+        else:
+            lines = _StraightLine(self).written(program)
+        return '\n'.join([f'{head} {{', *lines, '}'])
+
+    def declaration(self, name: str, signature: Signature) -> str:
+        """Return the head of a function. Arguments must not overlap."""
+        own = f'{self.scalar} *{self.macro("RESTRICT")}'
+        arguments = [f'const {own} {name}' for name, _ in signature.inputs]
+        arguments += [f'{own} {name}' for name in output_names(signature)]
+        return f'static inline void {self.prefix}_{name}(\n    ' + ',\n    '.join(arguments) + ')'
+
+    def beginning(self) -> str:
+        """Return what the functions need: checks of the compiler, macros, elementary functions."""
+        return _elementary(self)
+
+    def end(self) -> str:
+        """Return what follows the functions."""
+        return '\n'.join(f'#undef {self.macro(name)}' for name in ('FMA', 'RESTRICT', 'FUSED'))
+
+
+def output_names(signature: Signature) -> list[str]:
+    """Return the names of the results in C; the next value of an input is `next_...`."""
+    inputs = dict(signature.inputs)
+    return [f'next_{name}' if name in inputs else name for name, _ in signature.outputs]
+
+
+class _Body:
+    """Lines of a function's body, and the names of nodes."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self.lines: list[str] = []
+        self._depth = 1
+        self._numbers = itertools.count()
+
+    def do(self, line: str) -> None:
+        """Write a line."""
+        self.lines.append('    ' * self._depth + line)
+
+    def begin(self, line: str) -> None:
+        """Write a line that begins a block."""
+        self.do(f'{line} {{')
+        self._depth += 1
+
+    def end(self) -> None:
+        """End a block."""
+        self._depth -= 1
+        self.do('}')
+
+    def let(self, expression: str, kind: str = '') -> str:
+        """Write a constant variable and return its name."""
+        name = f'v{next(self._numbers)}'
+        self.do(f'const {kind or self.dialect.scalar} {name} = {expression};')
+        return name
+
+    def evaluate(
+        self,
+        program: Program,
+        load: Callable[[str, int | str], str],
+        computed: Callable[[int, str], None] = lambda index, value: None,
+    ) -> dict[int, str]:
+        """Write the nodes of a program without vectors and return their names.
+
+        Args:
+            program: what is written.
+            load: returns the expression of an input.
+            computed: called with each node that is not elementary, and its name.
+        """
+        values: dict[int, str] = {}
+
+        def write(indices: Iterable[int]) -> None:
+            for index in indices:
+                if index not in values:
+                    op, *rest = program.nodes[index]
+                    if op == 'input':
+                        values[index] = load(*rest)
+                    elif op == 'constant':
+                        values[index] = self.dialect.constant(rest[0])
+                    else:
+                        values[index] = self.let(self._expression(op, [values[i] for i in rest]))
+                computed(index, values[index])
+
+        # Without operations on zeros, scalarized vectors may leave others unused.
+        live = needed(program.nodes, (i for entries in program.results for i in entries))
+        for group in elementary_groups(program):
+            used = sorted(set(group).intersection(live))
+            write(needed(program.nodes, [program.nodes[i][1] for i in used]))
+            self._elementary(program, used, values)
+        write(live)
+        return values
+
+    def _expression(self, op: str, operands: Sequence[str]) -> str:
+        if op in BINARY:
+            return f' {BINARY[op]} '.join(operands)
+        if op == 'neg':
+            return f'-{operands[0]}'
+        function = {
+            'fma': self.dialect.macro('FMA'),
+            'sqrt': f'sqrt{self.dialect.format.suffix}',
+        }.get(op, f'{self.dialect.prefix}_{op}_')
+        return f'{function}({", ".join(operands)})'
+
+    def _elementary(self, program: Program, group: Sequence[int], values: dict[int, str]) -> None:
+        """Write elementary functions of several arguments, in loops that compilers vectorize."""
+        for functions in ELEMENTARY:
+            mine = [i for i in group if program.nodes[i][0] in functions]
+            arguments = sorted({program.nodes[i][1] for i in mine})
+            if not arguments:
+                continue
+            array, count = f'a{next(self._numbers)}', len(arguments)
+            listed = ', '.join(values[i] for i in arguments)
+            scalar = self.dialect.scalar
+            self.do(f'const {scalar} {array}[{count}] = {{{listed}}};')
+            results = [f'{function}_{array}' for function in functions]
+            self.do(f'{scalar} {", ".join(f"{name}[{count}]" for name in results)};')
+            name = f'{self.dialect.prefix}_{"".join(functions)}_'
+            targets = ', '.join(f'&{result}[i]' for result in results)
+            self.do(f'for (int i = 0; i < {count}; ++i) {name}({array}[i], {targets});')
+            for i in mine:
+                op, argument = program.nodes[i]
+                values[i] = f'{op}_{array}[{arguments.index(argument)}]'
+
+
+class _StraightLine(_Body):
+    """The body of a straight-line program."""
+
+    def written(self, program: Program) -> list[str]:
+        """Return the lines. A result is stored as soon as it is computed: its register is free."""
+        program = scalarize(fused(program))
+        places: dict[int, list[str]] = {}
+        for name, entries in zip(output_names(program.signature), program.results, strict=True):
+            for place, index in enumerate(entries):
+                places.setdefault(index, []).append(f'{name}[{place}]')
+
+        def store(index: int, value: str) -> None:
+            for place in places.pop(index, ()):
+                self.do(f'{place} = {value};')
+
+        self.evaluate(program, lambda name, i: f'{name}[{i}]', store)
+        used = {node[1] for node in program.nodes if node[0] == 'input'}
+        for name, _ in program.signature.inputs:
+            if name not in used:
+                self.do(f'(void){name};')
+        return self.lines
+
+
+class _Loops(_Body):
+    """The body of a loop program. The values of a column are neighbours on the stack."""
+
+    def written(self, program: LoopProgram) -> list[str]:
+        """Return the lines."""
+        n, scalar, rows = len(program.rows), self.dialect.scalar, program.rows
+        columns = ',\n        '.join(
+            '{' + ', '.join(map(self.dialect.constant, column)) + '}' for column in program.table
+        )
+        if program.table:
+            size = f'[{len(program.table)}][{n}]'
+            self.do(f'static const {scalar} table{size} = {{\n        {columns}}};')
+        self._integers('kind', rows.kinds)
+        self._integers('parent', rows.parents)
+        if program.pairs:
+            for name, related in ((CARRIER, rows.carriers), (CARRIED, rows.carried)):
+                runs = [Rows.runs(related(row)) for row in range(n)]
+                self._integers(f'{name}_first', [0, *itertools.accumulate(map(len, runs))])
+                ends = [end for run in runs for pair in run for end in pair]
+                self._integers(f'{name}_runs', ends or [0])
+        self.do(f'{scalar} memory[{program.columns}][{n}];')
+        for loop in program.loops:
+            down = f'int row = {n - 1}; row >= 0; --row', f'int row = 0; row < {n}; ++row'
+            self.begin(f'for ({down[not loop.inward]})')
+            self.begin('switch (kind[row])')
+            for kind, step in enumerate(loop.steps):
+                if step.stores:
+                    self.begin(f'case {kind}:')
+                    self._step(step)
+                    self.do('break;')
+                    self.end()
+            self.do('default: break;')
+            self.end()
+            self.end()
+        if program.pairs:
+            self._pairs(program.pairs, n)
+        return self.lines
+
+    def _integers(self, name: str, values: Sequence[int]) -> None:
+        listed = ', '.join(map(str, values))
+        self.do(f'static const short {name}[{len(values)}] = {{{listed}}};')
+
+    def _step(self, step: Step) -> None:
+        """Write a step at a row."""
+
+        def load(where: str, i: int | str) -> str:
+            if where == TABLE:
+                return f'table[{i}][row]'
+            if where in (OWN, PARENT):
+                return self.let(_memory(where, int(i)))
+            return f'{where}[{"row" if i == ROW else i}]'
+
+        values = self.evaluate(step.program, load)
+        for store, index in zip(step.stores, step.program.results[0], strict=True):
+            if store.where == OWN:
+                self.do(f'{_memory(OWN, store.column)} = {values[index]};')
+            elif store.where == PARENT:
+                self.do(f'{_memory(PARENT, store.column)} += {values[index]};')
+            else:
+                self.do(f'{store.where}[row] = {values[index]};')
+
+    def _pairs(self, pairs: Pairs, n: int) -> None:
+        """Write the matrices, row by row."""
+        self.begin(f'for (int row = 0; row < {n}; ++row)')
+        self.do(f'const int line = row * {n};')
+        self.begin(f'for (int other = 0; other < {n}; ++other)')
+        for name in pairs.outputs:
+            self.do(f'{name}[line + other] = {self.dialect.constant(0.0)};')
+        self.end()
+        for name, column in zip(pairs.outputs, pairs.diagonal, strict=True):
+            self.do(f'{name}[line + row] = {_memory(OWN, column)};')
+        for half, moving in ((pairs.below, CARRIER), (pairs.above, CARRIED)):
+            first = f'{moving}_first'
+            self.begin(f'for (int run = {first}[row]; run < {first}[row + 1]; ++run)')
+            begin, end = f'{moving}_runs[2 * run]', f'{moving}_runs[2 * run + 1]'
+            self.begin(f'for (int other = {begin}; other < {end}; ++other)')
+
+            def load(where: str, i: int | str, moving: str = moving) -> str:
+                if where in (CARRIER, CARRIED):
+                    return f'memory[{i}][{"other" if where == moving else "row"}]'
+                return f'{where}[{i}]'
+
+            values = self.evaluate(half, load)
+            for name, index in zip(pairs.outputs, half.results[0], strict=True):
+                self.do(f'{name}[line + other] = {values[index]};')
+            self.end()
+            self.end()
+        self.end()
+
+
+def _memory(where: str, column: int) -> str:
+    return f'memory[{column}][{"row" if where == OWN else "parent[row]"}]'
+
+
+def _parts_of_half_pi(bits: int) -> tuple[float, float, float]:
+    """Return three numbers whose sum is pi/2, the first two with so many significant bits."""
+
+    def leading(x: float) -> float:
+        mantissa, exponent = math.frexp(x)
+        return math.ldexp(math.floor(mantissa * 2.0**bits), exponent - bits)
+
+    first = leading(HALF_PI)
+    second = leading(HALF_PI - first)
+    return first, second, HALF_PI - first - second + HALF_PI_REST
+
+
+def _estrin(d: Dialect, coefficients: Sequence[float], x: str, name: str) -> tuple[list[str], str]:
+    """Return the lines of a polynomial, computed as by `llvm_elementary`, and its name."""
+    lines, terms, count = [], [d.constant(c) for c in coefficients], itertools.count()
+    while len(terms) > 1:
+        following = []
+        for a, b in zip(terms[::2], terms[1::2], strict=False):
+            following.append(f'{name}{next(count)}')
+            lines.append(f'const {d.scalar} {following[-1]} = {d.macro("FMA")}({b}, {x}, {a});')
+        terms = [*following, *(terms[-1:] if len(terms) % 2 else [])]
+        if len(terms) > 1:
+            lines.append(f'const {d.scalar} {name}x{len(terms)} = {x} * {x};')
+            x = f'{name}x{len(terms)}'
+    return lines, terms[0]
+
+
+def _filled(template: str, values: Mapping[str, object]) -> str:
+    """Return a template with @NAME@ replaced."""
+    for name, value in values.items():
+        template = template.replace(f'@{name}@', str(value))
+    return template
+
+
+def _elementary(d: Dialect) -> str:
+    f, fma_angle, angle = d.format, *d.limits
+    sine, s = _estrin(d, SINE[: f.terms], 'z', 's')
+    cosine, c = _estrin(d, COSINE[: f.terms], 'z', 'c')
+    exponential, e = _estrin(d, EXPONENTIAL[: f.exponential], 'r', 'e')
+    parts = _parts_of_half_pi(f.part)
+    bias, k = (1 << (f.bits - f.mantissa - 2)) - 1, d.constant
+    ln2 = LN2 if not f.suffix else math.floor(LN2 * 2.0**f.part) / 2.0**f.part
+    return _filled(
+        TEMPLATE,
+        {
+            'hardware': SOFTWARE_DOUBLE if not f.suffix else '',
+            'three_parts': THREE_PARTS if not f.suffix else '1',
+            'P': d.prefix.upper(),
+            'p': d.prefix,
+            'real': d.scalar,
+            'f': f.suffix,
+            'F': f.suffix.upper(),
+            'bits': f.bits,
+            'fma_angle': k(fma_angle),
+            'angle': k(angle),
+            'rounder': k(1.5 * 2.0**f.mantissa),
+            'two_over_pi': k(2.0 / math.pi),
+            'half_pi': k(-HALF_PI),
+            'rest': k(-HALF_PI_REST),
+            'part0': k(-parts[0]),
+            'part1': k(-parts[1]),
+            'part2': k(-parts[2]),
+            'sine': '\n    '.join(sine),
+            's_of_z': s,
+            'cosine': '\n    '.join(cosine),
+            'c_of_z': c,
+            'exponential': '\n    '.join(exponential),
+            'e_of_r': e,
+            'large': k(f.large),
+            'one_over_ln2': k(1.0 / LN2),
+            'ln2': k(-ln2),
+            'ln2_rest': k(-(LN2 - ln2 + LN2_REST)),
+            'bias': bias,
+            'mantissa': f.mantissa,
+            'sign': f.bits - 2,
+            'zero': k(0.0),
+            'half': k(0.5),
+            'one': k(1.0),
+            'two': k(2.0),
+        },
+    )
+
+
+SOFTWARE_DOUBLE = """
+#if defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && \\
+    !(defined(__ARM_FP) && (__ARM_FP & 8))
+#error "this processor has no double in hardware: export with --scalar float"
+#endif"""
+
+# Where the reduction of angles takes three parts of pi/2; with `float` everywhere.
+THREE_PARTS = '!defined(@P@_FUSED)'
+
+TEMPLATE = """\
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__) || \\
+    defined(__ASSOCIATIVE_MATH__) || defined(_M_FP_FAST)
+#error "compile without -ffast-math: it removes the rounding of angles, and torques are wrong"
+#endif
+#if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD > 0
+#error "compile for registers of the scalars' precision, such as with -mfpmath=sse -msse2"
+#endif@hardware@
+
+#if defined(FP_FAST_FMA@F@) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define @P@_FUSED 1
+#if defined(__GNUC__)
+#define @P@_FMA(a, b, c) __builtin_fma@f@(a, b, c)
+#else
+#define @P@_FMA(a, b, c) fma@f@(a, b, c)
+#endif
+#else
+#define @P@_FMA(a, b, c) ((a) * (b) + (c))
+#endif
+
+#if defined(__cplusplus) || defined(_MSC_VER)
+#define @P@_RESTRICT __restrict
+#else
+#define @P@_RESTRICT restrict
+#endif
+
+static inline uint@bits@_t @p@_bits_(@real@ x) {
+    uint@bits@_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static inline @real@ @p@_from_bits_(uint@bits@_t bits) {
+    @real@ x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline @real@ @p@_fabs_(@real@ x) {
+    return @p@_from_bits_(@p@_bits_(x) & (~(uint@bits@_t)0 >> 1));
+}
+
+/* Not a number if one of the two is not. */
+static inline @real@ @p@_minimum_(@real@ a, @real@ b) {
+    return a < b || a != a ? a : b;
+}
+
+static inline @real@ @p@_maximum_(@real@ a, @real@ b) {
+    return a > b || a != a ? a : b;
+}
+
+/* x = k pi/2 + r,  |r| <= pi/4;  sin r = r + r^3 S(r^2),  cos r = 1 - r^2/2 + r^4 C(r^2) */
+static inline void @p@_sincos_(@real@ x, @real@ *sine, @real@ *cosine) {
+    const @real@ shifted = @P@_FMA(x, @two_over_pi@, @rounder@);
+    const uint@bits@_t quadrant = @p@_bits_(shifted);
+    const @real@ k = shifted - @rounder@;
+#if @three_parts@
+    const @real@ rest = @p@_fabs_(x) <= @angle@ ? @part2@ : (@real@)NAN;
+    const @real@ r = @P@_FMA(k, rest, @P@_FMA(k, @part1@, @P@_FMA(k, @part0@, x)));
+#else
+    const @real@ rest = @p@_fabs_(x) <= @fma_angle@ ? @rest@ : (@real@)NAN;
+    const @real@ r = @P@_FMA(k, rest, @P@_FMA(k, @half_pi@, x));
+#endif
+    const @real@ z = r * r;
+    @sine@
+    const @real@ s = @P@_FMA(z * r, @s_of_z@, r);
+    const @real@ half = z * @half@;
+    const @real@ h = @one@ - half;
+    @cosine@
+    const @real@ c = h + @P@_FMA(z * z, @c_of_z@, (@one@ - h) - half);
+    /* Quadrants 0, 1, 2, 3:  sine is s, c, -s, -c;  cosine is c, -s, -c, s */
+    const uint@bits@_t odd = (uint@bits@_t)0 - (quadrant & 1u);
+    const uint@bits@_t bits_s = @p@_bits_(s), bits_c = @p@_bits_(c);
+    const uint@bits@_t both = (bits_s ^ bits_c) & odd;
+    *sine = @p@_from_bits_((bits_s ^ both) ^ ((quadrant & 2u) << @sign@));
+    *cosine = @p@_from_bits_((bits_c ^ both) ^ (((quadrant + 1u) & 2u) << @sign@));
+}
+
+/* tanh |x| = e / (e + 2),  e = exp(2|x|) - 1 */
+static inline void @p@_tanh_(@real@ x, @real@ *result) {
+    const @real@ size = @p@_fabs_(x);
+    const @real@ y = (size > @large@ ? @large@ : size) * @two@;
+    const @real@ shifted = @P@_FMA(y, @one_over_ln2@, @rounder@);
+    const @real@ k = shifted - @rounder@;
+    const @real@ r = @P@_FMA(k, @ln2_rest@, @P@_FMA(k, @ln2@, y));
+    @exponential@
+    const @real@ less = @P@_FMA(r * r, @e_of_r@, r);
+    const @real@ power = @p@_from_bits_((@p@_bits_(shifted) + @bias@u) << @mantissa@);
+    const @real@ e = @P@_FMA(power, less, power - @one@);
+    const uint@bits@_t sign = @p@_bits_(x) & ~(~(uint@bits@_t)0 >> 1);
+    *result = @p@_from_bits_(@p@_bits_(e / (e + @two@)) | sign);
+}
+"""

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of a robot as source code for other languages.
+
+=================  ===============================================================================
+`functions`        what is exported: programs, their documentation, and numbers to test them with
+`control_steps`    steps of observers and impedances, which have a state
+`c_header`         a header in C, its self-test and its CMake file
+=================  ===============================================================================
+"""

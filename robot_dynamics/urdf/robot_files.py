@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of robots: a path, or the name of a robot whose description is on this disk.
+
+Names are those of the bundled robots, then the file names in example-robot-data (as pip, conda,
+ROS or robotpkg install it) and in the cache of robot_descriptions. Nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from robot_dynamics.errors import ModelError
+from robot_dynamics.resources import bundled_robots
+
+CACHE = '~/.cache/robot_descriptions'  # of robot_descriptions, unless ROBOT_DESCRIPTIONS_CACHE
+ENDINGS = ('', '_robot')  # of file names: ur10 is ur10_robot.urdf
+
+
+def robot_file(path: str | os.PathLike[str]) -> Path:
+    """Return the given path, or that of the robot of this name, such as 'panda'.
+
+    Raises:
+        ModelError: there is no such file or robot, or several begin with this name; the message
+            lists those that can be named.
+    """
+    file = Path(os.fsdecode(path))
+    is_name = len(file.parts) == 1 and not file.suffix
+    if not is_name or (file.exists() and not file.is_dir()):
+        return file
+    bundled = bundled_robots()
+    if file.name in bundled:
+        return bundled[file.name]
+    others = robots_on_disk()
+    name = file.name.removesuffix('_description')
+    for ending in ENDINGS:
+        if found := others.get(name + ending, []):
+            break
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ModelError(f'is the name of several robots; expected one of {_listed(found)}')
+    raise ModelError(_unknown(file, list(bundled), list(others)))
+
+
+def robots_on_disk() -> dict[str, list[Path]]:
+    """Return the URDF files of other packages of robots, by their names without `.urdf`.
+
+    Those of the first folder that has the name; two robots in it may have the same.
+    """
+    robots: dict[str, list[Path]] = {}
+    for folder in _folders():
+        of_folder: dict[str, list[Path]] = {}
+        for file in sorted(folder.rglob('*.urdf')):
+            of_folder.setdefault(file.stem, []).append(file)
+        robots = of_folder | robots
+    return robots
+
+
+def _folders() -> Iterator[Path]:
+    prefixes = [
+        os.path.join(sysconfig.get_path('purelib'), 'cmeel.prefix'),
+        sys.prefix,
+        *filter(None, os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)),
+        '/opt/openrobots',
+    ]
+    for prefix in prefixes:
+        yield Path(prefix, 'share', 'example-robot-data', 'robots')
+    yield Path(os.environ.get('ROBOT_DESCRIPTIONS_CACHE') or CACHE).expanduser()
+
+
+def _unknown(file: Path, bundled: list[str], others: list[str]) -> str:
+    similar = sorted(name for name in others if name.startswith(file.name))
+    if similar:
+        return f'no robot has exactly this name; expected one of {_listed(similar)}'
+    reason = 'is a folder' if file.is_dir() else 'no file and no robot on this disk has this name'
+    more = f'{len(others)} of other packages' if others else 'pip install example-robot-data'
+    return f'{reason}; expected a .urdf or .xacro file, or one of {_listed(bundled)} ({more})'
+
+
+def _listed(names: Sequence[object]) -> str:
+    return ', '.join(map(str, names))

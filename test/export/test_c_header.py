@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Headers in C: compiled, run, and compared with the compiled programs of the library."""
+
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_compilers import FOUND, NATIVE, compile_c, each_compiler, has_fma, run_c
+from robots import load
+
+from robot_dynamics import Dynamics, cli
+from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
+from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.errors import ModelError
+from robot_dynamics.export.c_header import c_files, comment, identifier
+from robot_dynamics.export.functions import FUNCTIONS, ExportError, functions
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.model.inertia import Inertial, to_parameters
+from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.resources import share_file
+
+ELBOW = share_file('urdf/planar_2r.urdf')
+CONTROL = ['inverse_dynamics', 'gravity_torque', 'mass_matrix', 'terms', 'forward_dynamics']
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Return a function that writes a header with its self-test and returns the latter's path."""
+
+    def written(arm, names, name='arm', scalar='double', frame=None, **variable):
+        exported = functions(arm, names, frame, **variable)
+        for file, text in c_files(
+            arm, exported, name, scalar, version='0', self_test=True
+        ).items():
+            (tmp_path / file).write_text(text)
+        return tmp_path / f'{name}_self_test.c'
+
+    return written
+
+
+def errors(output):
+    """Return the largest error of each result, relative to its largest entry."""
+    pattern = r'^(\S.*?) +error (\S+) of (\S+), (\d+) of (\d+) entries equal$'
+    rows = re.findall(pattern, output, re.M)
+    assert rows
+    assert output.endswith('PASSED\n')
+    return {
+        name: (float(error) / (float(largest) or 1.0), int(equal) == int(size))
+        for name, error, largest, equal, size in rows
+    }
+
+
+@each_compiler
+def test_bits_of_the_library(write, tmp_path, kind):
+    source = write(Dynamics(planar_2r()), CONTROL)
+    found = errors(run_c(kind, source, tmp_path / 't', '-O1', *NATIVE))
+    assert len(found) == 7
+    if has_fma(kind):
+        assert all(equal for _, equal in found.values()), found
+    # Other roundings, but no others than those of a processor without fused multiply-add.
+    assert all(error <= 1e-13 for error, _ in errors(run_c(kind, source, tmp_path / 't')).values())
+
+
+@pytest.mark.slow
+@each_compiler
+@pytest.mark.parametrize('scalar', ['double', 'float'])
+@pytest.mark.parametrize('robot', ['panda', 'ur5', 'kuka_iiwa'])
+def test_all_functions_of_arms(write, tmp_path, kind, scalar, robot):
+    arm = Dynamics(load(robot))
+    # In a straight line they are too long for the 48 joints of tiago.
+    long = ['forward_dynamics_derivatives'] if robot == 'tiago' else []
+    if scalar == 'float':
+        long = [*long, 'cartesian_impedance', 'joint_impedance']
+    names = [name for name in FUNCTIONS if name not in long]
+    source = write(arm, names, scalar=scalar, frame=arm.model.frame_names[-1])
+    for flags in (['-O2'], ['-O1', *NATIVE]):
+        found = errors(run_c(kind, source, tmp_path / 't', *flags))
+        assert len(found) > len(names)
+        if scalar == 'double' and flags != ['-O2'] and has_fma(kind):
+            assert all(equal for _, equal in found.values()), found
+
+
+@each_compiler
+def test_loops_over_a_long_chain(write, tmp_path, kind):
+    arm = Dynamics(random_tree(30, np.random.default_rng(1), branching=0.1))
+    source = write(arm, ['coriolis_matrix'])
+    assert 'switch (kind[row])' in (tmp_path / 'arm.h').read_text()
+    found = errors(run_c(kind, source, tmp_path / 't', '-O1', *NATIVE))
+    if has_fma(kind):
+        assert all(equal for _, equal in found.values()), found
+
+
+@pytest.mark.skipif('gcc' not in FOUND, reason='needs gcc, whose sanitizers come with it')
+def test_sanitizers_find_nothing(write, tmp_path):
+    source = write(Dynamics(planar_2r()), [*CONTROL, 'friction_torque'])
+    flags = ['-g', '-fsanitize=address,undefined', '-fno-sanitize-recover=all']
+    errors(run_c('gcc', source, tmp_path / 't', *flags))
+
+
+@each_compiler
+def test_two_headers_in_one_file_of_cpp(write, tmp_path, kind):
+    arm = Dynamics(planar_2r())
+    write(arm, ['gravity_torque'], 'coarse', 'float')
+    write(arm, ['gravity_torque'], 'fine', 'double')
+    source = tmp_path / 'both.cpp'
+    source.write_text(
+        '#include <cstdio>\n#include "coarse.h"\n#include "fine.h"\n#include "fine.h"\n'
+        'int main() {\n'
+        '    const float p[COARSE_N] = {0.25f, -0.5f};\n    float f[COARSE_N];\n'
+        '    const double q[FINE_N] = {0.25, -0.5};\n    double g[FINE_N];\n'
+        '    coarse_gravity_torque(p, f);\n    fine_gravity_torque(q, g);\n'
+        '    std::printf("%.17g %.17g %.9g %.9g", g[0], g[1], double(f[0]), double(f[1]));\n}\n'
+    )
+    printed = [float(x) for x in run_c(kind, source, tmp_path / 't', '-O2').split()]
+    expected = arm.gravity_torque([0.25, -0.5])
+    np.testing.assert_allclose(printed[:2], expected, rtol=1e-15)
+    np.testing.assert_allclose(printed[2:], expected, rtol=1e-6)
+
+
+@each_compiler
+@pytest.mark.parametrize(
+    ('flags', 'reason'),
+    [
+        (['-ffast-math'], 'compile without -ffast-math'),
+        (['-ffinite-math-only'], 'compile without -ffast-math'),
+        # A Cortex-M4 with registers of single precision.
+        (['-D__ARM_ARCH_PROFILE=77', '-D__ARM_FP=4'], 'export with --scalar float'),
+    ],
+)
+def test_flags_that_it_refuses(write, tmp_path, kind, flags, reason):
+    source = write(Dynamics(planar_2r()), ['gravity_torque'])
+    refused = compile_c(kind, source, tmp_path / 't', *flags)
+    assert refused.returncode != 0
+    assert reason in refused.stderr
+
+
+def test_strange_names_are_inside_comments(tmp_path):
+    for text in ('*/ int x; /*', 'a ??/', '\N{GREEK SMALL LETTER OMEGA}\x07', '/\\'):
+        shown = comment(text)
+        assert shown.isascii()
+        assert shown.isprintable()
+        assert not any(pair in shown for pair in ('*/', '/*', '??'))
+    assert identifier('UR 10e (left)') == 'ur_10e_left'
+    assert identifier('2*2') == 'robot_2_2'
+    assert identifier('\N{GREEK SMALL LETTER OMEGA}') == 'robot'
+
+
+def test_the_header_says_what_it_computes(write, tmp_path):
+    arm = Dynamics(planar_2r())
+    write(arm, ['inverse_dynamics', 'terms'])
+    text = (tmp_path / 'arm.h').read_text()
+    assert arm.model.fingerprint() in text
+    assert 'tau = M(q) qdd + C(q, qd) qd + g(q)' in text
+    assert 'q: (n) joint positions, rad or m.' in text
+    for i, joint in enumerate(arm.model.joint_names):
+        assert f'{i}  {joint}, rad' in text
+
+
+@pytest.mark.parametrize(
+    ('names', 'frame', 'message'),
+    [
+        (['simulation_step'], None, "function 'simulation_step' is not exported: its integrator"),
+        (['operational_space'], None, "function 'operational_space' is not exported: it is undef"),
+        (['gravity'], None, "function 'gravity' is unknown; expected inverse_dynamics, mass_mat"),
+        (['jacobian'], None, "function 'jacobian' is computed at a frame; expected its name"),
+        (['terms'], 'link2', "frame 'link2' is not used by terms; expected none"),
+        (['jacobian'], 'hand', "'hand'"),
+    ],
+)
+def test_refusals(names, frame, message):
+    with pytest.raises((ExportError, KeyError, ModelError)) as error:
+        functions(Dynamics(planar_2r()), names, frame)
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize('variable', [('gravity',), ('payload',), ('gravity', 'payload')])
+def test_gravity_and_payload_as_inputs(variable):
+    arm = Dynamics(planar_2r())
+    link, rng = arm.model.frame_names[-1], np.random.default_rng(3)
+    gravity, q, qd, x = rng.normal(size=3), *rng.normal(size=(3, arm.model.n))
+    payload = Inertial(1.2, np.array([0.1, -0.2, 0.3]), np.diag([0.1, 0.2, 0.25]))
+    expected, values = arm, []
+    if 'gravity' in variable:
+        expected, values = expected.with_gravity(gravity), [gravity]
+    if 'payload' in variable:
+        expected = expected.with_payload(link, payload.mass, payload.com, payload.inertia_com)
+        values = [*values, to_parameters(payload)]
+    names = ['inverse_dynamics', 'mass_matrix', 'forward_dynamics']
+    exported = functions(arm, names, None, variable, link if 'payload' in variable else None)
+    torque, matrix, acceleration = (function.made for function in exported)
+    close = {'rtol': 1e-12, 'atol': 1e-12}
+    np.testing.assert_allclose(
+        torque(q, qd, x, *values), expected.inverse_dynamics(q, qd, x), **close
+    )
+    np.testing.assert_allclose(
+        acceleration(q, qd, x, *values), expected.forward_dynamics(q, qd, x), **close
+    )
+    # Gravity is no input of what does not depend on it.
+    of_matrix = values[-1:] if 'payload' in variable else []
+    np.testing.assert_allclose(matrix(q, *of_matrix), expected.mass_matrix(q), **close)
+    assert [key for key, _ in torque.signature.inputs] == ['q', 'qd', 'qdd', *variable]
+    assert all(f'{key}: (' in exported[0].documentation for key in variable)
+
+
+@each_compiler
+def test_the_controller_of_the_guide(tmp_path, kind):
+    """It moves the arm, integrated with the exported forward dynamics, to its target and rests."""
+    text = (Path(__file__).parents[2] / 'docs/guides/export.md').read_text()
+    command = re.findall(r'^robot-dynamics (export .*)', text.replace('\\\n', ' '), re.M)[0]
+    words = command.split()
+    words[words.index('--output') + 1] = str(tmp_path)
+    assert cli.main(words) == 0
+    (controller,) = re.findall(r'```cpp\n(.*?)```', text, re.S)
+    source = tmp_path / 'controller.cpp'
+    source.write_text(f"""{controller}
+#include <cstdio>
+int main() {{
+    ComputedTorque controller;
+    Joints q{{}}, qd{{}}, tau{{}}, qdd{{}}, target{{}};
+    for (std::size_t i = 0; i < q.size(); ++i) {{
+        q[i] = i == 3 ? -1.5 : 0.0;
+        target[i] = q[i] + 0.25;
+    }}
+    for (int step = 0; step < 2000; ++step) {{
+        controller.update(target, q, qd, tau);
+        panda_forward_dynamics(q.data(), qd.data(), tau.data(), qdd.data());
+        for (std::size_t i = 0; i < q.size(); ++i) {{
+            qd[i] += 1e-3 * qdd[i];
+            q[i] += 1e-3 * qd[i];
+        }}
+    }}
+    for (std::size_t i = 0; i < q.size(); ++i) std::printf("%g %g ", q[i] - target[i], qd[i]);
+}}
+""")
+    output = run_c(kind, source, tmp_path / 't', '-O1')
+    # Critically damped, 10 rad/s: 0.25 (1 + 20) exp(-20) rad are left after 2 s.
+    assert np.abs([float(word) for word in output.split()]).max() < 1e-6
+
+
+@each_compiler
+def test_momentum_observer_with_its_state(write, tmp_path, kind):
+    """As `MomentumObserver` in Python; the external torque of an arm at rest is found."""
+    arm = Dynamics(planar_2r().with_actuation(viscous=0.3, coulomb=0.2))
+    errors(run_c(kind, write(arm, ['momentum_observer']), tmp_path / 't'))
+    dry = JointFriction(LAWS['coulomb'], {'viscous': 0.3, 'coulomb': 0.2})
+    reference = MomentumObserver(arm, dry, ObserverSettings())
+    t = 1e-3 * np.arange(60)
+    q, qd = np.stack([np.sin(9 * t), np.cos(7 * t)]).T, np.stack([9 * np.cos(9 * t), -7 * t]).T
+    effort = np.stack([3 * np.sin(20 * t), 1 - t]).T
+    for at, *sample in zip(t, q, qd, effort, strict=True):
+        reference.update(at, *sample)
+    rows = ', '.join(repr(x) for x in np.concatenate([q, qd, effort], axis=1).ravel().tolist())
+    source = tmp_path / 'observe.cpp'
+    source.write_text(f"""#include <cstdio>
+#include "arm.h"
+static const double samples[60][6] = {{{rows}}};
+int main() {{
+    arm_momentum_observer_state state;
+    const double step[1] = {{1e-3}}, poles[2] = {{150.0, 150.0}};
+    double found[2] = {{0.0, 0.0}};
+    arm_momentum_observer_begin(&state, samples[0], samples[0] + 2, samples[0] + 4);
+    for (int i = 1; i < 60; ++i) {{
+        const double *x = samples[i];
+        arm_momentum_observer_step(&state, x, x + 2, x + 4, step, poles, found);
+    }}
+    std::printf("%.17g %.17g", found[0], found[1]);
+}}
+""")
+    output = run_c(kind, source, tmp_path / 'o', '-Wno-missing-braces')
+    found = [float(word) for word in output.split()]
+    np.testing.assert_allclose(found, reference.prompt_torque, rtol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which('cmake') is None, reason='needs cmake')
+@pytest.mark.skipif(not FOUND, reason='needs gcc or clang')
+def test_cmake_file(write, tmp_path):
+    """A project that adds the folder includes the header; ctest runs the self-test."""
+    folder = tmp_path / 'arm'
+    folder.mkdir()
+    arm = Dynamics(planar_2r())
+    for file in write(arm, ['gravity_torque']).parent.glob('*.*'):
+        file.rename(folder / file.name)
+    (tmp_path / 'hold.c').write_text(
+        '#include <arm.h>\nint main(void) {\n    const double q[ARM_N] = {0.1, 0.2};\n'
+        '    double tau[ARM_N];\n    arm_gravity_torque(q, tau);\n    return !(tau[0] > 0);\n}\n'
+    )
+    (tmp_path / 'CMakeLists.txt').write_text(
+        'cmake_minimum_required(VERSION 3.14)\nproject(hold LANGUAGES C)\nenable_testing()\n'
+        'add_subdirectory(arm)\nadd_executable(hold hold.c)\n'
+        'target_link_libraries(hold arm_dynamics)\nadd_test(NAME hold COMMAND hold)\n'
+    )
+    for command in (
+        ['cmake', '-S', '.', '-B', 'build'],
+        ['cmake', '--build', 'build'],
+        ['ctest', '--test-dir', 'build'],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert '100% tests passed, 0 tests failed out of 2' in done.stdout
+
+
+@each_compiler
+def test_impedance_with_its_state(write, tmp_path, kind):
+    """The bits of the library, and numbers of `CartesianImpedance` in Python along two samples."""
+    model = planar_2r().with_actuation(viscous=0.3, coulomb=0.2)
+    arm, frame = Dynamics(model), model.frame_names[-1]
+    names = ['cartesian_impedance', 'joint_impedance']
+    found = errors(run_c(kind, write(arm, names, frame=frame), tmp_path / 't', '-O1', *NATIVE))
+    assert len(found) == 9
+    if has_fma(kind):
+        assert all(equal for _, equal in found.values()), found
+    dry = JointFriction(LAWS['coulomb_memory'], {'viscous': 0.3, 'coulomb': 0.2}, 1e-3)
+    law, soft, z = CartesianImpedance(arm, frame), Impedance(posture_stiffness=2.0), np.zeros(2)
+    q, qd = np.array([0.4, -0.9]), np.array([0.2, 0.1])
+    posture, moving = np.array([0.1, -0.2]), np.array([0.01, -0.02])
+    target = PoseReference(arm.forward_kinematics(q + 0.1, frame), np.linspace(-0.1, 0.2, 6))
+    wrench = np.linspace(1.0, 2.0, 6)
+    for _ in range(2):
+        expected = law.torque(
+            *(q, qd, target, soft),
+            posture=posture,
+            posture_velocity=moving,
+            wrench=wrench,
+            friction=dry,
+            z=z,
+            time_step=1e-3,
+        )
+        z = expected.z
+    given = [q, qd, target.pose, target.velocity, wrench, posture, moving, soft.stiffness]
+    given += [[2.0, 2.0], soft.damping, [1e-3, 1e-3], [1e-3]]
+    rows = [', '.join(map(repr, np.ravel(x).tolist())) for x in given]
+    tables = '\n'.join(f'static const double x{i}[] = {{{row}}};' for i, row in enumerate(rows))
+    arguments = ', '.join(f'x{i}' for i in range(len(given)))
+    source = tmp_path / 'hold.cpp'
+    source.write_text(f"""#include <cstdio>
+#include "arm.h"
+{tables}
+int main() {{
+    arm_cartesian_impedance_state state;
+    double found[3][2], error[6];
+    arm_cartesian_impedance_begin(&state);
+    for (int i = 0; i < 2; ++i) {{
+        arm_cartesian_impedance_step(&state, {arguments}, found[0], found[1], found[2], error);
+    }}
+    for (auto &part : found) std::printf("%.17g %.17g ", part[0], part[1]);
+    std::printf("%.17g %.17g", state.z[0], state.z[1]);
+}}
+""")
+    printed = [float(word) for word in run_c(kind, source, tmp_path / 'o').split()]
+    parts = np.concatenate([expected.impedance, expected.gravity, expected.friction, z])
+    np.testing.assert_allclose(printed, parts, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize('name', ['cartesian_impedance', 'joint_impedance'])
+def test_impedance_is_refused_in_float(write, name):
+    """Its eigenvectors are scaled by numbers that `float` has not."""
+    arm = Dynamics(planar_2r())
+    frame = arm.model.frame_names[-1] if name == 'cartesian_impedance' else None
+    with pytest.raises(ExportError, match=f"function '{name}' needs --scalar double: 5e[+]199"):
+        write(arm, [name], scalar='float', frame=frame)
+
+
+@each_compiler
+def test_variable_inputs_in_c(write, tmp_path, kind):
+    arm = Dynamics(planar_2r())
+    link = arm.model.frame_names[-1]
+    source = write(arm, ['gravity_torque'], variable=('gravity', 'payload'), link=link)
+    errors(run_c(kind, source, tmp_path / 't'))
+
+
+def test_a_payload_needs_its_link():
+    for variable, link in ((['payload'], None), (['gravity'], 'link2')):
+        with pytest.raises(ExportError, match='the link that carries it; expected both'):
+            functions(Dynamics(planar_2r()), ['gravity_torque'], None, variable, link)
+
+
+def test_a_joint_without_inertia_has_no_forward_dynamics():
+    model = planar_2r()
+    massless = replace(model, mass=0 * model.mass, inertia_com=0 * model.inertia_com)
+    with pytest.raises(ModelError, match="joint 'joint1'"):
+        functions(Dynamics(massless), ['forward_dynamics'])
+
+
+def test_command_line(tmp_path, capsys):
+    folder = tmp_path / 'out'
+    words = ['export', str(ELBOW), '--language', 'c', '--functions', 'gravity_torque']
+    assert cli.main([*words, '--output', str(folder), '--self-test']) == 0
+    names = ['CMakeLists.txt', 'planar_2r.h', 'planar_2r_self_test.c']
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert capsys.readouterr().out.split() == [
+        str(folder / name) for name in (names[1], names[0], names[2])
+    ]
+    # Written again in place, as other verbs do, and the same.
+    before = (folder / 'planar_2r.h').read_text()
+    assert cli.main([*words, '--output', str(folder)]) == 0
+    assert (folder / 'planar_2r.h').read_text() == before
+    capsys.readouterr()
+    for options, message in (
+        (['--output', str(folder / 'planar_2r.h')], 'planar_2r.h'),
+        (['--output', str(tmp_path / 'a' / 'b')], 'no such folder'),
+        (['--output', str(folder), '--name', 'a-b'], "name 'a-b' is no identifier of C"),
+    ):
+        try:
+            code = cli.main([*words, *options])
+        except SystemExit as error:
+            code = error.code
+        assert code == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert message in line
