@@ -17,6 +17,7 @@ from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import DECIMALS, ViewError, ViewState
 
 BRAND = (45, 105, 180)
+FORCE_DECIMALS = 1  # of forces in the page, N
 ERROR = (
     'padding:6px 10px;margin:2px 8px 12px;font:12px system-ui,sans-serif;border-radius:4px;'
     'background:#fbe3e6;color:#a3122c;border:1px solid #e7a4ae'
@@ -177,7 +178,10 @@ class Page:
             links = state.model.moving_links
             self._force_link = gui.add_dropdown('link', links, initial_value=state.force_link)
             self._force = gui.add_vector3(
-                'F [N]', (0.0, 0.0, 0.0), step=0.1, hint='on the robot, in the axes of the base'
+                'F [N]',
+                (0.0, 0.0, 0.0),
+                step=10.0**-FORCE_DECIMALS,
+                hint='on the robot, in the axes of the base',
             )
             handle = gui.add_checkbox('drag in the scene', False)
         for control in (self._force_link, self._force):
@@ -190,11 +194,12 @@ class Page:
         self.session.update(lambda state: state.with_force(link, force))
 
     def _drag_force(self, end: Any) -> None:
-        """Set the force whose arrow ends at the handle."""
+        """Set the force whose arrow ends at the handle, to the decimals that the page shows."""
         try:
             state, scene = self.session.scene()
-            force = force_of_arrow(scene.force[0], end, state, self.session.sizes)
-            self.session.update(lambda state: state.with_force(state.force_link, force.tolist()))
+            arrow = force_of_arrow(scene.force[0], end, state, self.session.sizes)
+            force = arrow.round(FORCE_DECIMALS).tolist()
+            self.session.update(lambda state: state.with_force(state.force_link, force))
         except (RobotDynamicsError, ValueError) as error:  # the message may hold no position
             self.report(str(error))
 
