@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--dh TABLE.csv --convention ...` takes the place of the robot in every verb that has one."""
 
-import argparse
-
 import numpy as np
 import pytest
+from verbs import options_of, verbs
 
 import robot_dynamics as rd
 from robot_dynamics import cli
@@ -35,18 +34,9 @@ def run(capsys):
     return run
 
 
-def verbs():
-    (action,) = (
-        action
-        for action in commands.parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    return action.choices
-
-
 def test_every_verb_with_a_robot_takes_a_table():
     having = {
-        name: {action.dest for action in parser._actions} for name, parser in verbs().items()
+        name: {option.dest for option in options_of(parser)} for name, parser in verbs().items()
     }
     robots = {name for name, found in having.items() if 'robot' in found}
     assert robots == {name for name, found in having.items() if {'dh', 'convention'} <= found}

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers of the command line: any value ends with exit code 0, or with 2 and one line."""
 
-import argparse
 from pathlib import Path
 
 import pytest
 from tiers import slow
+from verbs import options_of, verbs
 
 from robot_dynamics import cli
-from robot_dynamics.cli import commands, options
+from robot_dynamics.cli import options
 from robot_dynamics.resources import share_file
 
 ELBOW = str(share_file('urdf/planar_2r.urdf'))
@@ -50,19 +50,10 @@ NO_NUMBERS = {
 }
 
 
-def verbs():
-    (action,) = (
-        action
-        for action in commands.parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    return action.choices
-
-
 def numeric():
     """Yield (verb, option, how many values) of all options whose values are converted."""
     for verb, parser in verbs().items():
-        for action in parser._actions:
+        for action in options_of(parser):
             if action.type not in NO_NUMBERS:
                 many = {None: 1, '?': 1}.get(action.nargs, action.nargs)
                 many = many if isinstance(many, int) else 2
