@@ -209,7 +209,12 @@ def test_a_pipe_is_no_recording(bag, tmp_path):
 
 
 def test_hostile_metadata_are_rejected_before_they_are_expanded(bag):
-    for text in (100_000 * '[', 'a: &a [x]\nb: *a'):
+    """PyYAML 6.0.4 and newer reject a thousand levels on their own."""
+    for text, reason in (
+        (500 * '[', 'nested more than 64'),
+        (100_000 * '[', 'nested more than 64|exceeded maximum nesting depth'),
+        ('a: &a [x]\nb: *a', r'alias \*a'),
+    ):
         (bag / 'metadata.yaml').write_text(text)
-        with pytest.raises(BagError, match=r'nested more than 64|alias \*a'):
+        with pytest.raises(BagError, match=reason):
             read_bag(bag)
