@@ -214,7 +214,10 @@ def test_batches_in_lanes(made, form):
 
 
 @pytest.mark.usefixtures('machine')
-@pytest.mark.parametrize('form', FORMS)
+@pytest.mark.parametrize(
+    'form',
+    [name if 'solved' in name else pytest.param(name, marks=pytest.mark.slow) for name in FORMS],
+)
 @pytest.mark.parametrize('largest', [0, *slow([10**6])])
 def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
     """Loops take rows one by one where results are large, else side by side."""

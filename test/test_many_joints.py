@@ -182,6 +182,7 @@ def test_a_simulation_takes_steps_of_the_same_accelerations(arm, integrator):
     np.testing.assert_array_equal(together.qd[2], path.qd[-1])
 
 
+@pytest.mark.slow
 def test_many_joints_may_follow_others():
     n, rng = 40, np.random.default_rng(0)
     S = np.eye(n)[:, :37]

@@ -181,6 +181,7 @@ def test_a_node_that_ends_early_ends_the_demo_with_an_error(start, node):
     assert 'Traceback' not in output
 
 
+@pytest.mark.slow
 def test_an_interrupted_demo_ends_its_nodes(start):
     demo = start(20.0)
     demo.until('of 20 s   error')

@@ -9,6 +9,7 @@ import robots
 from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 from scipy.interpolate import CubicSpline
+from tiers import slow
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
@@ -102,14 +103,16 @@ FRICTION = {
 }
 
 
-@pytest.mark.parametrize(('seed', 'law'), [(0, 'short memory'), (1, 'stribeck')])
+@pytest.mark.parametrize(
+    ('seed', 'law'), [pytest.param(0, 'short memory', marks=pytest.mark.slow), (1, 'stribeck')]
+)
 def test_friction_by_load_or_speed_of_a_wrong_description_is_no_delay(seed, law, monkeypatch):
     found = delay_of(UR5, late(rigid(seed, FRICTION[law]), 0.004), monkeypatch)
     assert abs(found.value - 0.004) < 2e-4
     assert found.applied
 
 
-@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
 def test_friction_behind_springs_shifts_the_delay_by_less_than_its_error_covers(sign, monkeypatch):
     one = late(elastic(wrong(UR5, seed=1), 1, FRICTION['stribeck'], behind=True), 0.004)
     one = replace(one, q=sign * one.q, qd=sign * one.qd, effort=sign * one.effort)

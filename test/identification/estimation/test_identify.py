@@ -39,6 +39,7 @@ EXACT = {
     **{name: robots.load(name) for name in ('panda', 'ur5', 'kuka_iiwa') if name in robots.NAMES},
     'random tree': random_tree(6, RNG(5), prismatic=0.3, branching=0.4),
 }
+FIRST = next(iter(EXACT))
 
 
 @pytest.mark.parametrize('name', EXACT)
@@ -218,6 +219,7 @@ def test_drift_of_friction_is_reported():
     assert not steady.drift.significant.any()
 
 
+@pytest.mark.slow
 def test_a_joint_at_rest_keeps_its_friction():
     t, q, qd, qdd = lively(PANDA, 15.0, 250.0, 1)
     q[:, 6], qd[:, 6], qdd[:, 6] = 0.3, 0.0, 0.0
@@ -274,8 +276,16 @@ def test_a_test_recording_without_motion_is_rejected():
     [
         (lambda r: replace(r, q=0 * r.q, qd=0 * r.qd), 'panda_joint1'),
         (lambda r: replace(r, q=r.q * (np.arange(7) == 1), qd=r.qd * (np.arange(7) == 1)), '6 of'),
-        (lambda r: replace(r, effort=r.effort[:, [2, 4, 3, 6, 5, 0, 1]]), '% of panda_joint7'),
-        (lambda r: replace(r, effort=np.roll(r.effort, len(r.t) // 5, axis=0)), 'the times of'),
+        pytest.param(
+            lambda r: replace(r, effort=r.effort[:, [2, 4, 3, 6, 5, 0, 1]]),
+            '% of panda_joint7',
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            lambda r: replace(r, effort=np.roll(r.effort, len(r.t) // 5, axis=0)),
+            'the times of',
+            marks=pytest.mark.slow,
+        ),
         (lambda r: permuted(r, [2, 4, 3, 6, 5, 0, 1]), 'in another order.*joint6 as panda_joint1'),
     ],
     ids=['at rest', 'one joint', 'permuted efforts', 'another time', 'permuted joints'],
@@ -305,7 +315,7 @@ def test_few_determined_parameters_are_a_note():
     assert found.validation.verdict == 'better'
 
 
-@pytest.mark.parametrize('name', EXACT)
+@pytest.mark.parametrize('name', [FIRST, *slow(name for name in EXACT if name != FIRST)])
 @pytest.mark.parametrize('size', [0.15, *slow([0.5])])
 def test_only_another_order_of_joints_is_refused(name, size):
     true = wrong(EXACT[name], seed=3, size=size, viscous=1.0, coulomb=0.6)
@@ -419,10 +429,11 @@ def fitted(ur5):
     return currents(ur5, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('motion', 'allowed'),
     [
-        pytest.param(None, 0.6, id='Fourier', marks=pytest.mark.slow),
+        pytest.param(None, 0.6, id='Fourier'),
         pytest.param(point_to_point, 0.7, id='point to point'),
     ],
 )
@@ -479,7 +490,7 @@ def identified_currents(recordings, factors):
 
 
 @pytest.mark.parametrize(
-    'factors', [(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0), (-1.0, 0.05)]
+    'factors', [*slow([(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0)]), (-1.0, 0.05)]
 )
 def test_a_motor_that_counts_negative_or_in_another_unit_changes_its_scale_alone(
     known_elbow, plain, factors

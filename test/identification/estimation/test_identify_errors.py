@@ -75,6 +75,7 @@ def test_stated_errors_cover_the_truth_on_realistic_recordings(described, fricti
         assert 0.5 < np.sqrt((z**2).mean()) < 1.3
 
 
+@pytest.mark.slow
 def test_friction_of_another_law_is_named():
     for friction, named in (('coulomb', True), ('coulomb_memory', False)):
         _, found = identified(ROUGH, 50, friction)

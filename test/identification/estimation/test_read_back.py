@@ -22,7 +22,7 @@ def write(file, one):
     np.savetxt(file, rows, delimiter=',', header=head)
 
 
-SMALL = 'planar_2r', 'scara_rrp'
+SMALL = ('planar_2r',)
 
 
 @pytest.mark.parametrize(

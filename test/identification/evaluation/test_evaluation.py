@@ -117,7 +117,8 @@ def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, factor):
     assert re.search(rf'; the link is [01].\d+ ± 0.\d+ kg too {side}', text(found))
 
 
-@pytest.mark.parametrize('seed', [3, *slow([4, 5])])
+@pytest.mark.slow
+@pytest.mark.parametrize('seed', [3, 4, 5])
 def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed):
     profile = load_profile(share_file('config/realistic_panda.yaml'))
     true = profile.actual(MODEL, seed=seed)
@@ -131,17 +132,14 @@ def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed
         assert abs(cause.value[0] - more) < 3 * cause.error[0], text(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('kind', 'change'),
     [
         # Larger than rotor inertia and friction of the model: the sums are negative.
-        pytest.param('rotor inertia', lambda q, qd, qdd: -0.3 * qdd, marks=pytest.mark.slow),
-        pytest.param('viscous friction', lambda q, qd, qdd: -3.0 * qd, marks=pytest.mark.slow),
-        pytest.param(
-            'dry friction',
-            lambda q, qd, qdd: -4.0 * np.tanh(qd / 0.01),
-            marks=pytest.mark.slow,
-        ),
+        ('rotor inertia', lambda q, qd, qdd: -0.3 * qdd),
+        ('viscous friction', lambda q, qd, qdd: -3.0 * qd),
+        ('dry friction', lambda q, qd, qdd: -4.0 * np.tanh(qd / 0.01)),
         # As if it were 10.4 m/s^2.
         ('gravity', lambda q, qd, qdd: 0.06 * ARM.gravity_torque(q)),
     ],
@@ -190,10 +188,15 @@ def test_without_noise_the_residual_is_small():
 @pytest.mark.parametrize(
     ('kind', 'drives', 'value'),
     [
-        ('dry friction', {'coulomb': [3, 3, 3, 4.9, 3, 3, 3]}, 1.9),
         ('dry friction', {'coulomb': [3, 3, 3, 1.9, 3, 3, 3]}, -1.1),
-        ('viscous friction', {'viscous': [2, 2, 2, 3.5, 2, 2, 2]}, 1.5),
-        ('rotor inertia', {'rotor_inertia': [0.2, 0.2, 0.2, 0.7, 0.2, 0.2, 0.2]}, 0.5),
+        *(
+            pytest.param(*values, marks=pytest.mark.slow)
+            for values in (
+                ('dry friction', {'coulomb': [3, 3, 3, 4.9, 3, 3, 3]}, 1.9),
+                ('viscous friction', {'viscous': [2, 2, 2, 3.5, 2, 2, 2]}, 1.5),
+                ('rotor inertia', {'rotor_inertia': [0.2, 0.2, 0.2, 0.7, 0.2, 0.2, 0.2]}, 0.5),
+            )
+        ),
     ],
 )
 def test_an_error_of_a_drive_is_found(kind, drives, value, seed):
@@ -230,6 +233,7 @@ def test_a_model_without_friction_and_rotors_underestimates_all_of_them():
     assert sizes == sorted(sizes, reverse=True)
 
 
+@pytest.mark.slow
 def test_friction_at_low_speed_is_named():
     t, q, qd, qdd = lively(MODEL, rate=RATE)
     tau = torque(MODEL, q, qd, qdd)
@@ -269,6 +273,7 @@ def test_friction_at_low_speed_is_undetermined_if_the_low_pass_hides_it():
     assert cause not in large.undetermined
 
 
+@pytest.mark.slow
 def test_one_scale_of_all_joints_is_one_cause():
     run = recorded(MODEL)
     run.effort[:] *= 1.1
@@ -287,6 +292,7 @@ def test_a_small_delay_is_reported():
     assert 'delay of the efforts: ' in text(found)
 
 
+@pytest.mark.slow
 def test_the_corrected_curve_has_the_causes():
     found = evaluate(ARM, recorded(MODEL.with_payload(LINK, 1.3, [0, 0, 0.1])))
     curves = found.curves
@@ -462,6 +468,7 @@ def test_a_delay_of_efforts_is_found(late):
     assert f'ms {"later" if late > 0 else "earlier"} than the motion' in text(found)
 
 
+@pytest.mark.slow
 def test_velocities_are_not_needed():
     run = recorded(MODEL.with_actuation(coulomb=[3, 3, 3, 4.9, 3, 3, 3]))
     found = evaluate(ARM, Recording(run.joint_names, run.t, run.q, None, run.effort))
@@ -469,6 +476,7 @@ def test_velocities_are_not_needed():
     assert_close(cause.value, cause.error, np.array([1.9]))
 
 
+@pytest.mark.slow
 def test_gaps_make_no_difference():
     run = recorded(MODEL.with_actuation(viscous=[2, 2, 2, 3.5, 2, 2, 2]))
     kept = ~((run.t > 5) & (run.t < 5.5)) & ~((run.t > 9) & (run.t < 12))
@@ -615,6 +623,7 @@ def test_a_single_joint_does_not_distinguish_mass_and_distance():
     assert_close(cause.value, cause.error, np.array([0.2, 0.0, 0.0]))
 
 
+@pytest.mark.slow
 def test_a_wrong_centre_of_mass_has_no_mass():
     heavy = MODEL.with_payload(LINK, 2.0, [0.05, 0.0, 0.1], 0.02 * np.eye(3))
     moved = MODEL.with_payload(LINK, 2.0, [0.05, 0.06, 0.1], 0.02 * np.eye(3))
@@ -624,6 +633,7 @@ def test_a_wrong_centre_of_mass_has_no_mass():
     assert 'error of mass times centre of mass, (' in text(found)
 
 
+@pytest.mark.slow
 def test_states_published_more_often_than_measured_count_once():
     t, q, qd, qdd = lively(MODEL, rate=RATE)
     tau = torque(MODEL.with_actuation(viscous=[2, 2, 2, 3.5, 2, 2, 2]), q, qd, qdd)

@@ -69,6 +69,7 @@ def errors(found, mass=MASS, com=COM):
 # -- from a motion --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_payload_is_found_in_spite_of_friction_and_noise():
     found = [estimate_payload(ARM, in_motion(seed), LINK) for seed in range(8)]
     off = np.abs([errors(one)[0] for one in found])
