@@ -12,7 +12,7 @@ from numpy import cos, sin
 import robot_dynamics as rd
 from robot_dynamics import kinematics
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError
+from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError, SingularityError
 from robot_dynamics.formulations import (
     FORMULATIONS,
     closed_form_matrix,
@@ -35,7 +35,7 @@ from robot_dynamics.textbook import (
     check,
 )
 from robot_dynamics.textbook.grading.functions import FORMS
-from robot_dynamics.validation.identities import Bound
+from robot_dynamics.validation.identities import Bound, derivative
 
 # Unequal parameters without common factors, so that no two mistakes have the same effect.
 VALUES = {'l1': 0.7, 'lc1': 0.3, 'lc2': 0.25, 'm1': 3.1, 'm2': 1.7, 'I1': 0.12, 'I2': 0.05}
@@ -668,6 +668,188 @@ def test_missing_rotors_of_a_model():
     rigid = samples.geared_link(37.0, 0.0, 0.61, 2.1, 0.43)
     (finding,) = check(arm, mass_matrix=Dynamics(rigid).mass_matrix).findings
     assert 'without the inertia of the rotors' in finding.cause
+
+
+# -- task space -----------------------------------------------------------------------------------
+
+TASKS = {
+    'planar_2r': (MODEL, 'tip', (3, 4)),
+    'panda': (robots.load('panda'), 'panda_link8', range(6)),
+}
+
+
+class Task:
+    """M, b, J and dJ/dt of a robot, as a student has them, by kinematics and recursion."""
+
+    def __init__(self, name):
+        self.model, self.frame, self.directions = TASKS[name]
+        self.arm, self.rows = Dynamics(self.model), list(self.directions)
+        self.M = self.arm.mass_matrix
+
+    def b(self, q, qd):
+        return self.arm.inverse_dynamics(q, qd, np.zeros_like(q))
+
+    def J(self, q):
+        return kinematics.jacobian(self.model, q, self.frame)[self.rows]
+
+    def Jd(self, q, qd):
+        return kinematics.jacobian_dot(self.model, q, qd, self.frame)[self.rows]
+
+    def J_frame(self, q):
+        R = kinematics.frame_pose(self.model, q, self.frame)[:3, :3].T
+        J = kinematics.jacobian(self.model, q, self.frame)
+        return np.vstack([R @ J[:3], R @ J[3:]])[self.rows]
+
+    def Lambda(self, q):
+        return np.linalg.inv(self.J(q) @ np.linalg.inv(self.M(q)) @ self.J(q).T)
+
+    def force(self, q, tau):
+        return self.Lambda(q) @ self.J(q) @ np.linalg.solve(self.M(q), tau)
+
+    def eta(self, q, qd):
+        return self.force(q, self.b(q, qd)) - self.Lambda(q) @ self.Jd(q, qd) @ qd
+
+    def check(self, **functions):
+        return check(self.arm, frame=self.frame, directions=self.directions, **functions)
+
+
+# Lambda and eta with a mistake, of a task, and the law and cause of the finding.
+TASK_MISTAKES = {
+    'dJ/dt is missing': (
+        lambda t: {'task_bias': lambda q, v: t.force(q, t.b(q, v))},
+        ('task_bias', 'without the term -Lambda dJ/dt qd'),
+    ),
+    'sign of dJ/dt': (
+        lambda t: {'task_bias': lambda q, v: 2 * t.force(q, t.b(q, v)) - t.eta(q, v)},
+        ('task_bias', 'sign of the term -Lambda dJ/dt qd'),
+    ),
+    'Lambda is missing': (
+        lambda t: {'task_bias': lambda q, v: t.force(q, t.b(q, v)) - t.Jd(q, v) @ v},
+        ('task_bias', 'dJ/dt qd without Lambda'),
+    ),
+    'gravity is missing': (
+        lambda t: {'task_bias': lambda q, v: t.eta(q, v) - t.eta(q, 0 * v)},
+        ('task_bias', 'without g'),
+    ),
+    'dJ/dt in other axes': (
+        lambda t: {
+            'task_bias': lambda q, v: (
+                t.force(q, t.b(q, v))
+                - t.Lambda(q) @ derivative(lambda s: t.J_frame(q + s * v) @ v, np.abs(v).sum())
+            )
+        },
+        ('task_bias', 'frames mixed: dJ/dt in the axes of the frame'),
+    ),
+    'J in other axes': (
+        lambda t: {
+            'task_inertia': lambda q: np.linalg.inv(
+                t.J_frame(q) @ np.linalg.inv(t.M(q)) @ t.J_frame(q).T
+            )
+        },
+        ('task_inertia', 'J in the axes of the frame'),
+    ),
+    'J is transposed': (
+        lambda t: {'task_inertia': lambda q: t.J(q) @ t.M(q) @ t.J(q).T},
+        ('task_inertia', 'J transposed: J M J^T'),
+    ),
+    'not inverted': (
+        lambda t: {'task_inertia': lambda q: np.linalg.inv(t.Lambda(q))},
+        ('task_inertia', 'the inverse is missing'),
+    ),
+    'degrees': (
+        lambda t: {'task_inertia': lambda q: t.Lambda(np.radians(q))},
+        ('task_inertia', 'q is taken for degrees'),
+    ),
+    'Lambda is not symmetric': (
+        lambda t: {'task_inertia': lambda q: np.triu(t.Lambda(q))},
+        ('mass_matrix_symmetry', 'the lower triangle is zero'),
+    ),
+    'sign of Lambda': (
+        lambda t: {'task_inertia': lambda q: -t.Lambda(q)},
+        ('positive_definiteness', 'Lambda is negative: a sign?'),
+    ),
+}
+
+
+@pytest.mark.parametrize('name', ['planar_2r', *tiers.slow(['panda'])])
+def test_right_lambda_and_eta_pass(name):
+    task = Task(name)
+    report = task.check(task_inertia=task.Lambda, task_bias=task.eta)
+    assert report.passed, report
+    assert {'task_inertia', 'task_bias', 'task_energy', 'task_power'} <= set(report.checked)
+
+
+@pytest.mark.parametrize('name', ['planar_2r', *tiers.slow(['panda'])])
+@pytest.mark.parametrize('mistake', TASK_MISTAKES)
+def test_mistakes_in_task_space(name, mistake):
+    functions, (law, cause) = TASK_MISTAKES[mistake]
+    task = Task(name)
+    report = task.check(**functions(task))
+    (finding,) = [f for f in report.findings if f.law == law]
+    assert cause in finding.cause
+    wrong_inertia = 'task_inertia' in functions(task)
+    assert ('task_energy' in [f.law for f in report.findings]) == wrong_inertia
+
+
+def test_a_transposed_inverse_of_a_square_jacobian():
+    task = Task('planar_2r')
+    inverse = lambda q: np.linalg.inv(task.J(q))  # noqa: E731
+    report = task.check(
+        task_inertia=lambda q: inverse(q) @ task.M(q) @ inverse(q).T,
+        task_bias=lambda q, v: inverse(q) @ task.b(q, v) - task.Lambda(q) @ task.Jd(q, v) @ v,
+    )
+    own = [f for f in report.findings if not f.follows]
+    assert [f.law for f in own] == ['task_inertia', 'task_bias']
+    assert all('J transposed: J^-1' in f.cause for f in own)
+    assert 'task_power' in [f.law for f in report.findings if f.follows]
+
+
+@pytest.mark.slow
+def test_the_pseudo_inverse_of_a_redundant_arm_is_another():
+    task = Task('panda')
+    inverse = lambda q: np.linalg.pinv(task.J(q))  # noqa: E731
+    report = task.check(task_inertia=lambda q: inverse(q).T @ task.M(q) @ inverse(q))
+    assert 'with the pseudo-inverse of J' in report.findings[0].cause
+    task = Task('planar_2r')  # of a square J both are J^-1
+    assert task.check(task_inertia=lambda q: inverse(q).T @ task.M(q) @ inverse(q)).passed
+
+
+@pytest.mark.slow
+def test_a_mistake_in_m_is_named_in_lambda():
+    task, light = Task('panda'), Task('panda')
+    tensors = task.model.inertia_com.copy()
+    tensors[2] = 0.0
+    light.M = Dynamics(replace(task.model, inertia_com=tensors)).mass_matrix
+    (finding, _) = task.check(task_inertia=light.Lambda).findings
+    assert finding.law == 'task_inertia'
+    assert f'link {task.model.body_names[2]!r} without moments of inertia' in finding.cause
+
+
+def test_eta_with_a_wrong_lambda_says_so():
+    task = Task('planar_2r')
+    report = task.check(
+        task_inertia=lambda q: 2 * task.Lambda(q),
+        task_bias=lambda q, v: task.eta(q, v) - task.Lambda(q) @ task.Jd(q, v) @ v,
+    )
+    causes = {f.law: f.cause for f in report.findings}
+    assert causes['task_inertia'] == '2 times the expected value'
+    assert causes['task_bias'] == 'unknown; task_inertia, which is part of eta, is wrong'
+
+
+@pytest.mark.parametrize(
+    ('robot', 'options', 'error', 'message'),
+    [
+        (ELBOW, {'frame': 'tip'}, FunctionError, 'PlanarElbow.*need a model and a frame'),
+        (None, {'joints': 2}, FunctionError, 'robot is None; Lambda and eta need a model'),
+        (MODEL, {}, FrameNotFound, "frame ''"),
+        (MODEL, {'frame': 'tip'}, SingularityError, r'\(6, 2\), which has no right inverse'),
+        (MODEL, {'frame': 'tip', 'directions': (2, 5)}, SingularityError, 'is singular'),
+        (MODEL, {'frame': 'tip', 'directions': (3,)}, ShapeError, r'expected \(1, 1\)'),
+    ],
+)
+def test_errors_of_a_task(robot, options, error, message):
+    with pytest.raises(error, match=message):
+        check(robot, task_inertia=Task('planar_2r').Lambda, **options)
 
 
 # -- without a robot ------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 grader       `check`
 functions    calls of the functions under test, and their errors
 terms        M, C qd and g of any function
+task         Lambda and eta, and mistakes in them
 laws         the laws, by name
 examination  the record of a check, with sizes and tolerances
 single_laws  laws of one function

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,22 @@ import numpy as np
 from robot_dynamics.errors import RobotDynamicsError, ShapeError
 from robot_dynamics.spatial import Array
 
-# Arguments of each function, and the number of dimensions of its result, n entries each.
-FORMS: dict[str, tuple[tuple[str, ...], int]] = {
-    'inverse_dynamics': (('q', 'qd', 'qdd'), 1),
-    'mass_matrix': (('q',), 2),
-    'coriolis_matrix': (('q', 'qd'), 2),
-    'coriolis_torque': (('q', 'qd'), 1),
-    'gravity_torque': (('q',), 1),
-    'forward_dynamics': (('q', 'qd', 'tau'), 1),
-    'kinetic_energy': (('q', 'qd'), 0),
-    'potential_energy': (('q',), 0),
-    'generalized_momentum': (('q', 'qd'), 1),
-    'hamiltonian': (('q', 'p'), 0),
-    'friction_torque': (('qd',), 1),
-    'regressor': (('q', 'qd', 'qdd'), 2),
+# Arguments of each function, and the axes of its result: n joints, m directions, l parameters.
+FORMS: dict[str, tuple[tuple[str, ...], str]] = {
+    'mass_matrix': (('q',), 'nn'),
+    'coriolis_matrix': (('q', 'qd'), 'nn'),
+    'coriolis_torque': (('q', 'qd'), 'n'),
+    'gravity_torque': (('q',), 'n'),
+    'inverse_dynamics': (('q', 'qd', 'qdd'), 'n'),
+    'forward_dynamics': (('q', 'qd', 'tau'), 'n'),
+    'kinetic_energy': (('q', 'qd'), ''),
+    'potential_energy': (('q',), ''),
+    'generalized_momentum': (('q', 'qd'), 'n'),
+    'hamiltonian': (('q', 'p'), ''),
+    'friction_torque': (('qd',), 'n'),
+    'regressor': (('q', 'qd', 'qdd'), 'nl'),
+    'task_inertia': (('q',), 'mm'),
+    'task_bias': (('q', 'qd'), 'm'),
 }
 # Where an argument is in a state (q, qd, qdd).
 PLACES = {'q': 0, 'qd': 1, 'p': 1, 'qdd': 2, 'tau': 2}
@@ -42,12 +44,10 @@ class Function:
         changed: the name of an argument that it has overwritten, None as long as there is none.
     """
 
-    def __init__(
-        self, name: str, function: Callable[..., Any], n: int, columns: int | None = None
-    ):
+    def __init__(self, name: str, function: Callable[..., Any], sizes: Mapping[str, int]):
         self.name, self._function = name, function
-        self._arguments, dimensions = FORMS[name]
-        self._shape = (n,) * dimensions if columns is None else (n, columns)
+        self._arguments, axes = FORMS[name]
+        self._shape = tuple(sizes[axis] for axis in axes)
         self.call = f'{name}({", ".join(self._arguments)})'
         self.changed: str | None = None
         if not callable(function):

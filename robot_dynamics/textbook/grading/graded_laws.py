@@ -6,13 +6,18 @@ from __future__ import annotations
 from robot_dynamics.textbook.grading.grading_report import Law
 
 SPONG = 'Spong, Hutchinson and Vidyasagar'
+LYNCH_PARK = 'Lynch and Park, draft'
 
 LAWS: dict[str, Law] = {
     law.name: law
     for law in (
         Law('function_of_the_state', 'equal arguments give equal results', 'definition'),
-        Law('mass_matrix_symmetry', 'M = M^T', f'{SPONG}, (6.51)-(6.53)'),
-        Law('positive_definiteness', 'x^T M x > 0 for every x except 0', f'{SPONG}, section 6.5'),
+        Law('mass_matrix_symmetry', 'M = M^T, Lambda = Lambda^T', f'{SPONG}, (6.51)-(6.53)'),
+        Law(
+            'positive_definiteness',
+            'x^T M x > 0, x^T Lambda x > 0, x != 0',
+            f'{SPONG}, section 6.5',
+        ),
         Law(
             'affine_in_acceleration',
             'tau(q, qd, qdd) is affine in qdd: M(q) qdd and terms without qdd',
@@ -39,7 +44,7 @@ LAWS: dict[str, Law] = {
         Law(
             'mass_matrix_columns',
             'M e_k = tau(q, 0, e_k) - tau(q, 0, 0)',
-            'Lynch and Park, draft, section 9.5',
+            f'{LYNCH_PARK}, section 9.5',
         ),
         Law('kinetic_energy_of_mass_matrix', 'K = 1/2 qd^T M qd', f'{SPONG}, (6.51)'),
         Law('coriolis_torque', 'C qd = tau(q, qd, 0) - tau(q, 0, 0)', f'{SPONG}, (6.66)'),
@@ -70,11 +75,17 @@ LAWS: dict[str, Law] = {
             'qd_j F_j(qd) >= 0: F is what the motors supply against friction',
             'lecture notes, Lagrangian formulation',
         ),
-        # The source of the next five is that of the robot.
+        Law('task_energy', 'V^T Lambda V / 2 = K if qd = J_bar V', f'{LYNCH_PARK}, (9.98)'),
+        Law(
+            'task_power', 'V^T dLambda/dt V / 2 = V^T mu if qd = J_bar V', f'{LYNCH_PARK}, (9.99)'
+        ),
+        # The source of the next seven is that of the robot.
         Law('robot_inertia', 'M(q) is that of the robot', ''),
         Law('robot_coriolis', 'C(q, qd) qd is that of the robot', ''),
         Law('robot_gravity', 'g(q) is that of the robot', ''),
         Law('robot_friction_torque', 'F(qd) is that of the robot', ''),
+        Law('task_inertia', 'Lambda = (J M^-1 J^T)^-1, J^-T M J^-1 if J is square', ''),
+        Law('task_bias', 'eta = J^-T (C qd + g) - Lambda dJ/dt qd', ''),
         Law('robot_regressor', 'Y(q, qd, qdd) is that of the robot', ''),
     )
 }

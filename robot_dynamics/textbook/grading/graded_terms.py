@@ -32,18 +32,24 @@ from robot_dynamics.validation.identities import derivative
 VectorFunction = Callable[..., Array]
 
 
+def _unknown(*_: Array) -> Array:
+    return np.array(np.nan)
+
+
 class Terms(NamedTuple):
-    """The terms of one robot."""
+    """The terms of one robot; those in task space are NaN where they are not known."""
 
     M: Callable[[Array], Array]  # q -> (n, n)
     h: Callable[[Array, Array], Array]  # q, qd -> (n,)
     g: Callable[[Array], Array]  # q -> (n,)
+    Lambda: Callable[[Array], Array] = _unknown  # q -> (m, m)
+    eta: Callable[[Array, Array], Array] = _unknown  # q, qd -> (m,)
 
 
 class Comparison(NamedTuple):
     """Values of one term in several states, beside the right ones."""
 
-    term: str  # 'M', 'h' or 'g'
+    term: str  # as in Terms; 'F' for friction
     q: Array  # (k, n)
     qd: Array  # (k, n)
     values: Array  # (k, n) or (k, n, n)
@@ -60,14 +66,15 @@ class Source(NamedTuple):
     """A term as one function determines it."""
 
     function: str
-    term: str  # 'M', 'h' or 'g'
+    term: str  # as in Terms
     text: str  # as a reader names it
     value: Callable[[Array, Array], Array]  # of q and qd
 
 
 def evaluate(terms: Terms, term: str, q: Array, qd: Array) -> Array:
     """Return the value of one of the terms."""
-    return terms.h(q, qd) if term == 'h' else getattr(terms, term)(q)
+    function: VectorFunction = getattr(terms, term)
+    return np.asarray(function(q, qd) if term in ('h', 'eta') else function(q))
 
 
 def terms_of_inverse_dynamics(tau: VectorFunction, n: int) -> Terms:
@@ -96,8 +103,7 @@ def terms_of_forward_dynamics(qdd: VectorFunction, n: int) -> Terms:
 
     def M(q: Array) -> Array:
         falling = qdd(q, zero, zero)
-        inverse = np.stack([qdd(q, zero, e) - falling for e in unit], axis=1)
-        return _inverse(inverse)
+        return inverse(np.stack([qdd(q, zero, e) - falling for e in unit], axis=1))
 
     def h(q: Array, qd: Array) -> Array:
         return np.asarray(-M(q) @ (qdd(q, qd, zero) - qdd(q, zero, zero)))
@@ -108,7 +114,7 @@ def terms_of_forward_dynamics(qdd: VectorFunction, n: int) -> Terms:
     return Terms(M, h, g)
 
 
-def _inverse(M: Array) -> Array:
+def inverse(M: Array) -> Array:
     """Return the inverse, infinite if there is none."""
     try:
         return np.linalg.inv(M)
@@ -152,6 +158,8 @@ def _sources_of(name: str, f: Function, n: int) -> list[Source]:
             f'the inertia matrix of {name}',
             lambda q, qd: matrix_of_energy(f, q),
         ),
+        'task_inertia': ('Lambda', name, lambda q, qd: f(q)),
+        'task_bias': ('eta', name, f),
         'potential_energy': ('g', f'the gradient of {name}', lambda q, qd: gradient(f, q)),
     }
     if name in one_term:
@@ -168,7 +176,7 @@ def _sources_of(name: str, f: Function, n: int) -> list[Source]:
                 name,
                 'M',
                 f'the inertia matrix of {name}',
-                lambda q, qd: _inverse(matrix_of_energy(lambda x, p: f(x, p) - f(x, zero), q)),
+                lambda q, qd: inverse(matrix_of_energy(lambda x, p: f(x, p) - f(x, zero), q)),
             ),
             Source(
                 name,

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from robot_dynamics.algorithms.operational_space import ALL_DIRECTIONS
 from robot_dynamics.errors import ShapeError
+from robot_dynamics.formulations.task_space import check_regular
 from robot_dynamics.textbook.grading.functions import FORMS, Function, FunctionError
 from robot_dynamics.textbook.grading.grading_examination import Examination
 from robot_dynamics.textbook.grading.grading_report import Report, merged
-from robot_dynamics.textbook.grading.references import Robot, free_states, reference
+from robot_dynamics.textbook.grading.references import Model, Robot, free_states, reference
 from robot_dynamics.textbook.grading.shared_laws import check_against_reference, check_together
 from robot_dynamics.textbook.grading.single_laws import check_alone
 
@@ -37,6 +39,10 @@ def check(
     hamiltonian: Callable[..., Any] | None = None,
     friction_torque: Callable[..., Any] | None = None,
     regressor: Callable[..., Any] | None = None,
+    task_inertia: Callable[..., Any] | None = None,
+    task_bias: Callable[..., Any] | None = None,
+    frame: str = '',
+    directions: Sequence[int] = ALL_DIRECTIONS,
     tolerance: float = TOLERANCE,
 ) -> Report:
     """Check functions of a robot's dynamics, and name the laws that fail.
@@ -63,6 +69,10 @@ def check(
         hamiltonian: H = 1/2 p^T M^-1 p + P of q and p, a scalar.
         friction_torque: F (n,) of qd, what the motors supply against friction.
         regressor: Y (n, l) of q, qd and qdd, for the parameters of the robot in their order.
+        task_inertia: Lambda (m, m) of q, with F = Lambda dV/dt + eta, V = J qd.
+        task_bias: eta (m,) of q and qd.
+        frame: the frame of a model at which Lambda and eta are; J is world-aligned at its origin.
+        directions: the m rows of its J (6, n), the angular ones first, m <= n.
         tolerance: of differences, relative to the largest compared value.
 
     Returns:
@@ -72,25 +82,14 @@ def check(
         FunctionError: no function is given; or one of them raises an exception, or returns NaN.
         ShapeError: one of them returns an array of another shape.
         ModelError: `robot` is not a robot.
+        FrameNotFound: the robot has no such frame.
+        SingularityError: J has more rows than columns, or is singular in a state.
 
-    Sources: Spong, Hutchinson and Vidyasagar, sections 6.3 to 6.5; Lynch and Park, draft, section
-    9.5; `validation.identities`.
+    Sources: Spong, Hutchinson and Vidyasagar, sections 6.3 to 6.5; Lynch and Park, draft, sections
+    9.5 and 9.6; `validation.identities`.
     """
-    given = {
-        'mass_matrix': mass_matrix,
-        'coriolis_matrix': coriolis_matrix,
-        'coriolis_torque': coriolis_torque,
-        'gravity_torque': gravity_torque,
-        'inverse_dynamics': inverse_dynamics,
-        'forward_dynamics': forward_dynamics,
-        'kinetic_energy': kinetic_energy,
-        'potential_energy': potential_energy,
-        'generalized_momentum': generalized_momentum,
-        'hamiltonian': hamiltonian,
-        'friction_torque': friction_torque,
-        'regressor': regressor,
-    }
-    present = {name: f for name, f in given.items() if f is not None}
+    arguments = locals()
+    present = {name: f for name in FORMS if (f := arguments[name]) is not None}
     if not present:
         raise FunctionError(f'no function is given; expected one or more of {", ".join(FORMS)}')
     known = None if robot is None else reference(robot)
@@ -99,12 +98,17 @@ def check(
     n = known.n if known is not None else joints or _number_of_joints(present)
     if n < 1 or joints not in (None, n):
         raise FunctionError(f'joints is {joints}; expected {"1 or more" if n < 1 else n}')
-    functions = {
-        name: Function(name, f, n, known.columns() if known and name == 'regressor' else None)
-        for name, f in present.items()
-    }
+    columns = known.columns() if known is not None and 'regressor' in present else 0
+    sizes = {'n': n, 'm': len(directions), 'l': columns}
+    functions = {name: Function(name, f, sizes) for name, f in present.items()}
     rng = np.random.default_rng(0)
     states = free_states(n, STATES, rng) if known is None else known.states(STATES, rng)
+    if task_inertia is not None or task_bias is not None:
+        if not isinstance(known, Model):
+            raise FunctionError(f'robot is {robot!r}; Lambda and eta need a model and a frame')
+        known.set_task(frame, directions)
+        for q in states.q:
+            check_regular(known.jacobians[''](q))
     examination = Examination(functions, n, states, known, tolerance)
     check_alone(examination)
     if known is not None:
@@ -122,7 +126,7 @@ def check(
 def _number_of_joints(functions: dict[str, Callable[..., Any]]) -> int:
     """Return the smallest number of joints with which every function returns its shape."""
     for n in range(1, MOST_JOINTS + 1):
-        under_test = [Function(name, f, n) for name, f in functions.items()]
+        under_test = [Function(name, f, {'n': n}) for name, f in functions.items()]
         values = tuple(np.random.default_rng(0).uniform(0.5, 1.0, (3, n)))
         try:
             for f in under_test:

@@ -20,6 +20,8 @@ LISTED = 3  # mistakes that are named, at most
 DIGITS = 1e-3  # relative difference of rounded numbers
 STANDARD = 9.81  # m/s^2, of the systems
 GRAVITIES = (1.0, 9.8, 9.80665, 9.82, 10.0)  # m/s^2
+# What entries of a term are called, unless by their joints.
+ENTRIES = {'M': 'm', 'Lambda': 'Lambda', 'eta': 'direction '}
 # Factors that tell the mistake; those without a text are written as numbers.
 FACTORS = {
     0.0: 'it is zero',
@@ -57,7 +59,7 @@ def cause(seen: Comparison, terms: Terms, reference: Reference | None = None) ->
         return _factor_texts(seen, factors)
     groups = groups_of_mistakes(terms, seen.term, seen.q.shape[1])
     if reference is not None:
-        groups.append(reference.mistakes())
+        groups += reference.groups(seen.term)
     for group in groups:
         fitting = list(dict.fromkeys(m.text for m in group if _fits(m, seen)))
         if fitting:
@@ -111,7 +113,7 @@ def _factors(seen: Comparison) -> dict[str, float]:
             return {}
         if c != 1:
             numbers = ''.join(str(k + 1) for k in entry)
-            factors[f'm{numbers}' if seen.term == 'M' else f'joint {numbers}'] = c
+            factors[ENTRIES.get(seen.term, 'joint ') + numbers] = c
     return factors
 
 

@@ -169,7 +169,7 @@ class Examination:
     @cached_property
     def scales(self) -> dict[str, float]:
         """Sizes of the terms over the states; those of torques are the same."""
-        sizes = {'M': 0.0, 'h': 0.0, 'g': 0.0}
+        sizes = dict.fromkeys(('M', 'h', 'g', *(s.term for s in self.sources)), 0.0)
         if self.reference is not None:
             for term in sizes:
                 rows = [evaluate(self.reference.terms, term, q, qd) for q, qd, _ in self.rows]
@@ -180,7 +180,7 @@ class Examination:
                     sizes[source.term] = float(np.abs(self.values(source)).max())
         inertial = sizes['M'] * float(np.abs(self.states.qdd).max())
         torque = max(inertial, sizes['h'], sizes['g'], TINY)
-        return {'M': max(sizes['M'], TINY), 'h': torque, 'g': torque}
+        return {t: max(size, TINY) for t, size in sizes.items()} | {'h': torque, 'g': torque}
 
     def tolerance_of(self, source: Source) -> float:
         """Return the tolerance of a term: inverting M amplifies rounding."""

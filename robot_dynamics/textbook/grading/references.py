@@ -8,7 +8,7 @@ that is missing.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import permutations
 from pathlib import Path
@@ -25,6 +25,7 @@ from robot_dynamics.model.states import States, random_states
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook import closed_forms as systems
 from robot_dynamics.textbook.closed_forms.equation_of_motion import EquationOfMotion
+from robot_dynamics.textbook.grading.graded_task import MADE, jacobians, task_mistakes, with_task
 from robot_dynamics.textbook.grading.graded_terms import (
     Terms,
     terms_of_inverse_dynamics,
@@ -69,6 +70,10 @@ class Reference(ABC):
         """Return the number of columns of the regressor."""
         zero = np.zeros(self.n)
         return int(self.functions()['regressor'](zero, zero, zero).shape[1])
+
+    def groups(self, term: str) -> list[Iterator[Mistake]]:
+        """Return groups of mistakes in a term, the simplest first."""
+        return [self.mistakes()]
 
     @abstractmethod
     def mistakes(self) -> Iterator[Mistake]:
@@ -237,6 +242,17 @@ class Model(Reference):
     def states(self, count: int, rng: np.random.Generator) -> States:
         """Return random states within the limits of the joints."""
         return random_states(self.arm.model, count, rng)
+
+    def set_task(self, frame: str, directions: Sequence[int]) -> None:
+        """Add Lambda and eta at a frame to the terms."""
+        self.jacobians = jacobians(self.arm, frame, directions)
+        self.terms = with_task(self.terms, self.jacobians[''])
+
+    def groups(self, term: str) -> list[Iterator[Mistake]]:
+        """Return groups of mistakes in a term, the simplest first."""
+        if term in MADE:
+            return task_mistakes(self.terms, term, self.jacobians, self.mistakes())
+        return super().groups(term)
 
     def functions(self) -> dict[str, Callable[..., Array]]:
         """Return friction and the regressor."""

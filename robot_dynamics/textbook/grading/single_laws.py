@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook.grading.functions import Function
-from robot_dynamics.textbook.grading.graded_terms import Source, gradient
+from robot_dynamics.textbook.grading.graded_terms import Source, evaluate, gradient
+from robot_dynamics.textbook.grading.grading_causes import ENTRIES
 from robot_dynamics.textbook.grading.grading_examination import EPS, Examination, Sample, largest
 
 SLOW_STATES = 2  # for laws with derivatives by every coordinate
@@ -19,26 +21,10 @@ def check_alone(e: Examination) -> None:
     """Check the laws of single functions."""
     for name, f in e.functions.items():
         _check_repetition(e, name, f)
-        if name == 'inverse_dynamics':
-            _check_affine(e, name, f, 'affine_in_acceleration')
-        elif name == 'forward_dynamics':
-            _check_affine(e, name, f, 'affine_in_torque')
-        elif name == 'coriolis_matrix':
-            _check_linear(e, f)
-        elif name == 'coriolis_torque':
-            _check_quadratic(e, name, f)
-        elif name == 'kinetic_energy':
-            _check_energy(e, f)
-        elif name == 'gravity_torque':
-            _check_curl(e, f)
-        elif name == 'generalized_momentum':
-            _check_momentum(e, f)
-        elif name == 'hamiltonian':
-            _check_hamiltonian(e, f)
-        elif name == 'friction_torque':
-            _check_friction(e, f)
+        if name in ALONE:
+            ALONE[name](e, f)
     for source in e.sources:
-        if source.term == 'M' and not e.is_wrong(source):
+        if source.term in ('M', 'Lambda') and not e.is_wrong(source):
             _check_matrix(e, source)
 
 
@@ -60,9 +46,9 @@ def _check_repetition(e: Examination, name: str, f: Function) -> None:
 # -- dependence on accelerations, torques and velocities ------------------------------------------
 
 
-def _check_affine(e: Examination, name: str, f: Function, law: str) -> None:
+def _check_affine(e: Examination, f: Function, law: str) -> None:
     """Superposition in the last argument; its factor at two velocities; h quadratic."""
-    zero = np.zeros(e.n)
+    name, zero = f.name, np.zeros(e.n)
     sums, rests, moving = [], [], []
     for k, (q, qd, a) in enumerate(e.rows):
         b = e.states.qdd[k - 1]
@@ -215,6 +201,20 @@ def _check_curl(e: Examination, g: Function) -> None:
         e.keep(finding, text)
 
 
+# The laws of each function.
+ALONE: dict[str, Callable[[Examination, Function], None]] = {
+    'inverse_dynamics': partial(_check_affine, law='affine_in_acceleration'),
+    'forward_dynamics': partial(_check_affine, law='affine_in_torque'),
+    'coriolis_matrix': _check_linear,
+    'coriolis_torque': lambda e, f: _check_quadratic(e, f.name, f),
+    'kinetic_energy': _check_energy,
+    'gravity_torque': _check_curl,
+    'generalized_momentum': _check_momentum,
+    'hamiltonian': _check_hamiltonian,
+    'friction_torque': _check_friction,
+}
+
+
 # -- the inertia matrix ---------------------------------------------------------------------------
 
 
@@ -224,25 +224,26 @@ def _check_matrix(e: Examination, source: Source) -> None:
     scale, tolerance = largest(values), e.tolerance_of(source)
     finding = e.check('mass_matrix_symmetry', [source.function], samples, scale, tolerance)
     if finding is not None:
-        e.keep(finding, _asymmetry(e, values, tolerance * scale))
+        e.keep(finding, _asymmetry(e, source.term, values, tolerance * scale))
+        e.wrong |= {(source.function, 'Lambda')} & {(source.function, source.term)}
     elif _reference_is_regular(e):
         _check_definiteness(e, source, values)
 
 
-def _asymmetry(e: Examination, values: Array, small: float) -> str | None:
+def _asymmetry(e: Examination, term: str, values: Array, small: float) -> str | None:
     upper, lower = (float(np.abs(f(values, k)).max()) for f, k in ((np.triu, 1), (np.tril, -1)))
     if min(upper, lower) <= small:
         return f'the {"upper" if upper <= small else "lower"} triangle is zero'
-    off = values * ~np.eye(e.n, dtype=bool)
+    off = values * ~np.eye(values.shape[1], dtype=bool)
     if np.abs(off + off.swapaxes(1, 2)).max() <= small:
         return 'm_ij = -m_ji: sign of one of them'
     if e.reference is None:
         return None
-    right = np.array([e.reference.terms.M(q) for q, _, _ in e.rows])
+    right = np.array([evaluate(e.reference.terms, term, q, qd) for q, qd, _ in e.rows])
     wrong = np.argwhere(np.abs(values - right).max(axis=0) > small) + 1
-    if len(wrong) == e.n**2:
+    if len(wrong) == values[0].size:
         return None
-    entries = ', '.join(f'm{"".join(map(str, entry))}' for entry in wrong.tolist())
+    entries = ', '.join(f'{ENTRIES[term]}{"".join(map(str, entry))}' for entry in wrong.tolist())
     return f'wrong: {entries}; the other entries are right'
 
 
@@ -261,9 +262,14 @@ def _check_definiteness(e: Examination, source: Source, values: Array) -> None:
     finding = e.check(law, [source.function], samples, largest(values), 0.0)
     if finding is not None:
         negative = all(np.linalg.eigvalsh(M)[-1] <= 0 for M in values)
-        e.keep(finding, 'M is negative: a sign?' if negative else 'M has a negative eigenvalue')
+        e.keep(
+            finding,
+            f'{source.term} is negative: a sign?'
+            if negative
+            else f'{source.term} has a negative eigenvalue',
+        )
     elif min(smallest) == 0.0:
-        e.fail(law, source.function, 'M is singular')
+        e.fail(law, source.function, f'{source.term} is singular')
 
 
 def _smallest(M: Array) -> float:

@@ -86,6 +86,8 @@ class Change(NamedTuple):
             lambda q: out @ terms.M(A @ q + b) @ rate,
             lambda q, qd: out @ terms.h(A @ q + b, rate @ qd),
             lambda q: out @ terms.g(A @ q + b),
+            lambda q: terms.Lambda(A @ q + b),
+            lambda q, qd: terms.eta(A @ q + b, rate @ qd),
         )
 
 
