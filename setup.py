@@ -39,7 +39,7 @@ NO_PYBULLET_WHEEL = (
 
 IDENTIFY = ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5']
 # 85 MB; its vmap_method.
-JAX = ['jax>=0.4.34']
+JAX = ['jax>=0.6.2']
 DERIVE = ['sympy>=1.12']
 CHECK = ['trimesh>=4.6', 'pycollada>=0.8']
 

@@ -33,7 +33,7 @@ class Differentiable:
         inputs: names and sizes of the arguments.
         size: entries of the result.
         value: takes float64 arrays (..., size of the input) whose leading axes broadcast, and
-            returns (..., size).
+            returns (..., size), `out` where it is given.
         jacobian: takes the value, then the same; returns (..., size, entries of all inputs).
     """
 
@@ -169,8 +169,8 @@ def _differentiable(
     if payload is None:
         plain, partials = programs(arm)
 
-        def jacobian(_: Array, *arguments: Array) -> Array:
-            return np.concatenate(partials.call(*arguments), axis=-1)
+        def jacobian(_: Array, *arguments: Array, out: Array | None = None) -> Array:
+            return np.concatenate(partials.call(*arguments), axis=-1, out=out)
 
         return Differentiable(name, inputs, size, _joined(plain), jacobian)
 
@@ -185,18 +185,20 @@ def _differentiable(
     )
     result = _joined(plain)
 
-    def value(q: Array, qd: Array, x: Array, pi: Array) -> Array:
-        return result(q, qd, x, own + pi @ unit)
+    def value(q: Array, qd: Array, x: Array, pi: Array, *, out: Array | None = None) -> Array:
+        return result(q, qd, x, own + pi @ unit, out=out)
 
     def regressor(q: Array, qd: Array, qdd: Array) -> Array:
         # Torques are linear in the moments of a body: columns of Y by unit parameters.
         rows = torque.call(*(v[..., None, :] for v in (q, qd, qdd)), [*unit, 0.0 * own])
         return np.swapaxes(rows[..., :-1, :] - rows[..., -1:, :], -1, -2)
 
-    def loaded_jacobian(result: Array, q: Array, qd: Array, x: Array, pi: Array) -> Array:
+    def loaded_jacobian(
+        result: Array, q: Array, qd: Array, x: Array, pi: Array, *, out: Array | None = None
+    ) -> Array:
         J = np.concatenate(partials.call(q, qd, x, own + pi @ unit), axis=-1)
         column = by_payload(J, result, regressor, q, qd, x)
-        return np.concatenate([J, np.broadcast_to(column, (*J.shape[:-1], 10))], axis=-1)
+        return np.concatenate([J, np.broadcast_to(column, (*J.shape[:-1], 10))], axis=-1, out=out)
 
     return Differentiable(name, {**inputs, 'payload': 10}, size, value, loaded_jacobian)
 
@@ -205,7 +207,11 @@ def _joined(program: CompiledFunction) -> Callable[..., Array]:
     """Return the call of a program, its outputs in one vector."""
     if len(program.signature.outputs) == 1:
         return program.call
-    return lambda *arguments: np.concatenate(program.call(*arguments), axis=-1)
+
+    def joined(*arguments: Array, out: Array | None = None) -> Array:
+        return np.concatenate(program.call(*arguments), axis=-1, out=out)
+
+    return joined
 
 
 def _moments(arm: Dynamics, link: str) -> tuple[Array, Array]:

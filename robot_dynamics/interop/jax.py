@@ -4,29 +4,33 @@
     step = simulation_step(arm, time_step=1e-3)
     q, qd = jax.jit(step)(q, qd, tau)
 
-The compiled code runs on the CPU, by `jax.pure_callback`: one call for a batch, whether its axes
-are leading ones or those of `jax.vmap`. First derivatives are analytic, in forward and reverse
-mode; second ones raise ValueError. Arrays are float64, which JAX allows after
-`jax.config.update('jax_enable_x64', True)`; arrays of other types raise TypeError.
+The compiled code runs on the CPU, in the memory of JAX's arrays: one call for a batch, whether its
+axes are leading ones or those of `jax.vmap`. On other devices arrays are copied, by
+`jax.pure_callback`. First derivatives are analytic, in forward and reverse mode; second ones raise
+ValueError. Arrays are float64, which JAX allows after `jax.config.update('jax_enable_x64', True)`;
+arrays of other types raise TypeError.
 """
 # JAX is not installed wherever types are checked.
 # mypy: disable-error-code="untyped-decorator"
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.buffer_callback import buffer_callback
 
 from robot_dynamics.dynamics import STEP, Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.interop import differentiable
 from robot_dynamics.interop.differentiable import Differentiable
 from robot_dynamics.spatial import Array
+
+Outputs = Sequence[Array | None]
 
 
 def inverse_dynamics(arm: Dynamics, *, payload: str | None = None) -> Callable[..., jax.Array]:
@@ -78,17 +82,16 @@ def _function(of: Differentiable) -> Callable[..., jax.Array]:
     _require_float64_in_threads()
     columns = np.cumsum(list(of.inputs.values()))[:-1].tolist()
 
-    def value(*arguments: Any) -> Array:
-        return of.value(*map(np.asarray, arguments))
+    def value(*arguments: Array, out: Outputs = (None,)) -> tuple[Array, ...]:
+        return (of.value(*arguments, out=out[0]),)
 
-    def both(*arguments: Any) -> tuple[Array, Array]:
-        arrays = tuple(map(np.asarray, arguments))
-        result = of.value(*arrays)
-        return result, of.jacobian(result, *arrays)
+    def both(*arguments: Array, out: Outputs = (None, None)) -> tuple[Array, ...]:
+        result = of.value(*arguments, out=out[0])
+        return result, of.jacobian(result, *arguments, out=out[1])
 
     @jax.custom_jvp
     def function(*arguments: jax.Array) -> Any:
-        return _called(value, (of.size,), arguments=arguments)
+        return _called(value, (of.size,), arguments=arguments)[0]
 
     @function.defjvp
     def derivative(primals: Any, tangents: Any) -> Any:
@@ -98,8 +101,11 @@ def _function(of: Differentiable) -> Callable[..., jax.Array]:
         # dy = sum_k dy/dx_k dx_k
         return result, sum(jnp.einsum('...ij,...j->...i', part, dx) for part, dx in parts)
 
+    # Outside of a caller's jit, too, JAX keeps what it makes for arguments of the same shapes.
+    compiled = jax.jit(function)
+
     def checked(*arguments: Any) -> jax.Array:
-        result: jax.Array = function(*_arguments(of, arguments))
+        result: jax.Array = compiled(*_arguments(of, arguments))
         return result
 
     return checked
@@ -109,12 +115,27 @@ def _called(numeric: Callable[..., Any], *shapes: tuple[int, ...], arguments: An
     """Return the results of a function of NumPy arrays, with these shapes after leading axes.
 
     All arguments get the same number of axes: `jax.vmap` adds one in front.
+
+    Args:
+        numeric: takes arrays and `out`, the arrays to fill; returns a tuple of arrays.
+        shapes: of the results, without the leading axes.
+        arguments: whose leading axes broadcast.
     """
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in arguments))
     padded = [x.reshape((1,) * (len(leading) + 1 - x.ndim) + x.shape) for x in arguments]
-    results = [jax.ShapeDtypeStruct((*leading, *shape), np.float64) for shape in shapes]
-    result = results[0] if len(results) == 1 else tuple(results)
-    return jax.pure_callback(numeric, result, *padded, vmap_method='expand_dims')
+    results = tuple(jax.ShapeDtypeStruct((*leading, *shape), np.float64) for shape in shapes)
+
+    def fill(_: Any, out: Any, *buffers: Any) -> None:
+        numeric(*map(np.asarray, buffers), out=tuple(map(np.asarray, out)))
+
+    def copied(*arrays: Any) -> Any:
+        return numeric(*map(np.asarray, arrays))
+
+    return jax.lax.platform_dependent(
+        *padded,
+        cpu=buffer_callback(fill, results, vmap_method='expand_dims'),
+        default=lambda *x: jax.pure_callback(copied, results, *x, vmap_method='expand_dims'),
+    )
 
 
 def _arguments(of: Differentiable, arguments: tuple[Any, ...]) -> list[jax.Array]:

@@ -74,9 +74,11 @@ def _function(of: Differentiable) -> Callable[..., torch.Tensor]:
     class Function(torch.autograd.Function):
         @staticmethod
         def forward(ctx: Any, *tensors: torch.Tensor) -> torch.Tensor:
-            # Saved tensors tell whether they were changed in place since.
-            result = torch.from_numpy(of.value(*(x.detach().numpy() for x in tensors)))
-            ctx.save_for_backward(result, *tensors)
+            # By force, because they may require gradients: the memory of tensors on the CPU.
+            result = torch.from_numpy(of.value(*[x.numpy(force=True) for x in tensors]))
+            if any(ctx.needs_input_grad):
+                # Saved tensors tell whether they were changed in place since.
+                ctx.save_for_backward(result, *tensors)
             return result
 
         @staticmethod
@@ -101,7 +103,7 @@ def _function(of: Differentiable) -> Callable[..., torch.Tensor]:
                 f'{of.name} got {len(tensors)} arguments, expected {", ".join(of.inputs)}'
             )
         for name, x in zip(of.inputs, tensors, strict=True):
-            if x.dtype != torch.float64 or x.device.type != 'cpu':
+            if x.dtype is not torch.float64 or not x.is_cpu:
                 raise TypeError(
                     f'{of.name}: {name} is {x.dtype} on {x.device}, expected torch.float64 on '
                     "cpu: convert it by to('cpu', torch.float64)"

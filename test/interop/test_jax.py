@@ -103,7 +103,7 @@ def test_vmap_is_one_call_of_the_batch(arm, axes):
         of.name,
         of.inputs,
         of.size,
-        lambda *x: calls.append(1) or of.value(*x),
+        lambda *x, out: calls.append(1) or of.value(*x, out=out),
         of.jacobian,
     )
     f = interop._function(counted)
@@ -117,6 +117,31 @@ def test_vmap_is_one_call_of_the_batch(arm, axes):
     for i in range(6):
         theirs = arm.forward_dynamics(*(x[i % len(x)] for x in moved))
         np.testing.assert_allclose(ours[i], theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
+
+
+def test_memory_is_shared_with_jax(arm, state):
+    """The function reads JAX's arrays and fills its result where they are."""
+    of, seen = interop.differentiable.inverse_dynamics(arm), []
+
+    def value(*arrays, out):
+        seen.append([x.ctypes.data for x in (*arrays, out)])
+        return of.value(*arrays, out=out)
+
+    f = interop._function(interop.Differentiable(of.name, of.inputs, of.size, value, of.jacobian))
+    arguments = [jnp.asarray(x) for x in state]
+    result = jax.jit(f)(*arguments)
+    assert [[x.unsafe_buffer_pointer() for x in (*arguments, result)]] == seen
+
+
+def test_on_other_devices_arrays_are_copied(arm, state, monkeypatch):
+    """The same numbers; a CPU takes the part of the device."""
+    monkeypatch.setattr(jax.lax, 'platform_dependent', lambda *x, cpu, default: default(*x))
+    f = interop.simulation_step(arm, time_step=H)
+    assert 'buffer_callback' not in str(jax.make_jaxpr(f)(*state))
+    np.testing.assert_array_equal(f(*state), arm.simulate(*state, steps=1, time_step=H))
+    J = jax.jacfwd(lambda tau: f(*(x[0] for x in state[:2]), tau)[1])(state[2][0])
+    B = arm.linearize(*(x[0] for x in state), time_step=H, friction='model').B
+    np.testing.assert_allclose(J, B[N:], rtol=0, atol=1e-14 * np.abs(B).max())
 
 
 def test_jacobian_of_a_scan_is_that_of_the_rollout(arm, state):

@@ -68,6 +68,21 @@ def test_second_derivatives_raise_also_those_of_sums(arm, state):
     assert torch.autograd.grad(f(q, qd, qdd).sum(), q)[0].shape == q.shape
 
 
+def test_memory_is_shared_with_torch(arm, state):
+    """The function reads the tensors where they are, and its result becomes one."""
+    of, seen = interop.differentiable.inverse_dynamics(arm), []
+
+    def value(*arrays):
+        result = of.value(*arrays)
+        seen.append([x.ctypes.data for x in (*arrays, result)])
+        return result
+
+    f = interop._function(interop.Differentiable(of.name, of.inputs, of.size, value, of.jacobian))
+    state[0].requires_grad_()
+    result = f(*state)
+    assert [[x.data_ptr() for x in (*state, result)]] == seen
+
+
 def test_results_keep_their_memory(arm, state):
     f = interop.inverse_dynamics(arm)
     kept = [f(x, state[1], state[2]) for x in state]
