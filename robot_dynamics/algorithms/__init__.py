@@ -38,10 +38,11 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 | `closed_chain_step.py`  | a time step with loop closures                  | n depth, equations |
 | `payload.py`            | the tree with a payload given at run time       | 1                  |
 
-Shared parts: `vectors.py` (arithmetic of vectors and matrices), `joint_frame.py` (frames
-and wrenches), `link_kinematics.py` (motion of the bodies), `composite_bodies.py` (mass moments of
-subtrees), `column_propagation.py` (matrices between joints) and `repeated_bodies.py` (a long tree
-as a few kinds of bodies, for loop code generation). The passes through a tree are methods of
+Shared parts: `vectors.py` (arithmetic of vectors and matrices), `dual_numbers.py` (derivatives
+along a direction, of the laws of impedance), `joint_frame.py` (frames and wrenches),
+`link_kinematics.py` (motion of the bodies), `composite_bodies.py` (mass moments of subtrees),
+`column_propagation.py` (matrices between joints) and `repeated_bodies.py` (a long tree as a few
+kinds of bodies, for loop code generation). The passes through a tree are methods of
 `model.canonical_tree.CanonicalTree`.
 """
 

@@ -53,7 +53,12 @@ from robot_dynamics.algorithms.forward_dynamics import (
 from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.algorithms.jacobian import forward_kinematics, jacobian
 from robot_dynamics.algorithms.rotation_vector import spring_moment
-from robot_dynamics.algorithms.symmetric_eigen import symmetric_eigen
+from robot_dynamics.algorithms.symmetric_eigen import (
+    functions_of,
+    inverse,
+    inverse_root,
+    symmetric_eigen,
+)
 from robot_dynamics.algorithms.vectors import Matrix, Vector, inner, mat_mul, mat_vec, transposed
 from robot_dynamics.friction.coulomb import sliding_direction
 from robot_dynamics.friction.laws import TERMS, law_torque, moved_direction
@@ -144,7 +149,8 @@ def cartesian_impedance(
     # With M = L^T D L:  K^1/2 J M^-1 J^T K^1/2 = Y^T D^-1 Y,  Y = L^-T W^T
     Y = [solve_transposed(factors, row) for row in W]
     weighed = [[d * y for d, y in zip(factors.D_inverse, row, strict=True)] for row in Y]
-    squares, U = symmetric_eigen([[inner(a, b) for b in Y] for a in weighed], SWEEPS)
+    B = [[inner(a, b) for b in Y] for a in weighed]
+    modes = symmetric_eigen(B, SWEEPS)
 
     # t0 = K_n (q_n - q) - d_n M qd
     spring = [
@@ -152,31 +158,32 @@ def cartesian_impedance(
         for k, to, at in zip(springs.posture_stiffness, springs.posture, q, strict=True)
     ]
     free = [t - springs.posture_damping * inner(row, qd) for t, row in zip(spring, M, strict=True)]
-    # K^1/2 (V_d - V)  and  K^1/2 J M^-1 t0
+    # 2 zeta K^1/2 (V_d - V)  and  -K^1/2 J M^-1 t0
     eased = solve_transposed(factors, spring)
     rates, pushes, wanted = [], [], []
     for root, row, w, y, v in zip(roots, J, W, weighed, in_target(velocity), strict=True):
-        rates.append(root * (v - inner(row, qd)))
+        rates.append(2.0 * springs.damping_ratio * root * (v - inner(row, qd)))
         wanted.append(root * (v - inner(row, posture_velocity)))
-        pushes.append(inner(y, eased) - springs.posture_damping * inner(w, qd))
-    # U (diag(2 zeta / sqrt(w^2 + w_min^2)) U^T rates - diag(1 / (w^2 + w_n^2)) U^T pushes)
-    modes, desired = [], []
-    for square, u in zip(squares, zip(*U, strict=True), strict=True):
-        damping = 2.0 * springs.damping_ratio / (square + DAMPED_FREQUENCY**2) ** 0.5
-        modes.append(damping * inner(u, rates) - inner(u, pushes) / (square + NULL_FREQUENCY**2))
-        desired.append(inner(u, wanted) / (square + NULL_FREQUENCY**2))
+        pushes.append(springs.posture_damping * inner(w, qd) - inner(y, eased))
+    # U (diag(1 / sqrt(w^2 + w_min^2)) U^T rates + diag(1 / (w^2 + w_n^2)) U^T pushes)
+    damped = functions_of(
+        B,
+        modes,
+        inverse_root(modes.values, DAMPED_FREQUENCY**2, rates),
+        inverse(modes.values, NULL_FREQUENCY**2, pushes),
+    )
     total = [
-        elastic + given + root * inner(row, modes)
-        for elastic, given, root, row in zip(
-            [*moment, *force], in_target(wrench), roots, U, strict=True
+        elastic + given + root * x
+        for elastic, given, root, x in zip(
+            [*moment, *force], in_target(wrench), roots, damped, strict=True
         )
     ]
     impedance = [
         inner(column, total) + t for column, t in zip(zip(*J, strict=True), free, strict=True)
     ]
     gravity = gravity_torque(tree, q)
-    # M^-1 J^T K^1/2 U desired
-    spread = [inner(row, desired) for row in U]
+    # M^-1 J^T K^1/2 U diag(1 / (w^2 + w_n^2)) U^T wanted
+    spread = functions_of(B, modes, inverse(modes.values, NULL_FREQUENCY**2, wanted))
     along = solve(factors, [inner(column, spread) for column in zip(*W, strict=True)])
     moving = [own + more for own, more in zip(posture_velocity, along, strict=True)]
     drives = [a + b for a, b in zip(impedance, gravity, strict=True)]

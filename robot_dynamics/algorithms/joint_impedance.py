@@ -20,7 +20,11 @@ from typing import Any, NamedTuple
 from robot_dynamics.algorithms.cartesian_impedance import DAMPED_FREQUENCY
 from robot_dynamics.algorithms.coriolis import terms
 from robot_dynamics.algorithms.forward_dynamics import factorize, fill_in, solve_transposed
-from robot_dynamics.algorithms.symmetric_eigen import symmetric_eigen
+from robot_dynamics.algorithms.symmetric_eigen import (
+    functions_of,
+    inverse_root,
+    symmetric_eigen,
+)
 from robot_dynamics.algorithms.vectors import Vector, inner
 from robot_dynamics.model.canonical import CanonicalTree
 
@@ -65,17 +69,15 @@ def joint_impedance(
         for j, root in enumerate(roots)
     ]
     weighed = [[d * y for d, y in zip(factors.D_inverse, row, strict=True)] for row in Y]
-    squares, U = symmetric_eigen([[inner(a, b) for b in Y] for a in weighed])
-    # (Z K)^1/2 U diag(2 / sqrt(w^2 + w_min^2)) U^T (Z K)^1/2 (qd_d - qd)
+    B = [[inner(a, b) for b in Y] for a in weighed]
+    modes = symmetric_eigen(B)
+    # (Z K)^1/2 U diag(1 / sqrt(w^2 + w_min^2)) U^T 2 (Z K)^1/2 (qd_d - qd)
     damped = [root * ratio**0.5 for root, ratio in zip(roots, damping_ratio, strict=True)]
-    rates = [s * (a - b) for s, a, b in zip(damped, qd_d, qd, strict=True)]
-    modes = [
-        2.0 * inner(u, rates) / (square + DAMPED_FREQUENCY**2) ** 0.5
-        for square, u in zip(squares, zip(*U, strict=True), strict=True)
-    ]
+    rates = [2.0 * s * (a - b) for s, a, b in zip(damped, qd_d, qd, strict=True)]
+    forces = functions_of(B, modes, inverse_root(modes.values, DAMPED_FREQUENCY**2, rates))
     feedback = [
-        k * (to - at) + s * inner(row, modes)
-        for k, to, at, s, row in zip(stiffness, q_d, q, damped, U, strict=True)
+        k * (to - at) + s * force
+        for k, to, at, s, force in zip(stiffness, q_d, q, damped, forces, strict=True)
     ]
     return JointImpedanceTorque(
         g, [inner(row, qd_d) for row in C], [inner(row, qdd_d) for row in M], feedback

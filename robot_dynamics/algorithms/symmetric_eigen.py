@@ -12,15 +12,21 @@ With d = (A_qq - A_pp) / 2 and h = sqrt(d^2 + A_pq^2) the tangent of the angle, 
 is sgn(d) A_pq / (|d| + h), and A_pp and A_qq move apart by h - |d| each. Convergence is quadratic
 at the end: six sweeps leave errors of 1e-14 of the largest entry in matrices 6 x 6.
 
-Source: Golub and Van Loan, Matrix Computations (2013), section 8.5, with parallel ordering.
+`functions_of` applies f(A) = U diag(f(values)) U^T to vectors. Along a direction dA it has the
+derivative U (F o (U^T dA U)) U^T with F_ij = (f_i - f_j) / (values_i - values_j), which is smooth
+also where two eigenvalues are equal and U is not.
+
+Sources: Golub and Van Loan, Matrix Computations (2013), section 8.5, with parallel ordering;
+Daleckii and Krein, see Higham, Functions of Matrices (2008), theorem 3.11.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from robot_dynamics.algorithms.vectors import Matrix
+from robot_dynamics.algorithms.dual_numbers import Dual, slope_of, value_of
+from robot_dynamics.algorithms.vectors import Matrix, Vector, inner
 from robot_dynamics.scalars import Scalar, is_zero, maximum, minimum
 
 SWEEPS = 6
@@ -39,11 +45,11 @@ def symmetric_eigen(A: Matrix, sweeps: int = SWEEPS) -> Eigen:
     """Return the eigenvalues and eigenvectors of a symmetric matrix (k, k), from its lower half.
 
     Args:
-        A: entries of size 1e-100 to 1e100, or zero.
+        A: entries of size 1e-100 to 1e100, or zero; of dual numbers, the values.
         sweeps: how often every plane is visited.
     """
     k = len(A)
-    B = [[A[max(i, j)][min(i, j)] for j in range(k)] for i in range(k)]
+    B = [[value_of(A[max(i, j)][min(i, j)]) for j in range(k)] for i in range(k)]
     U: list[list[Scalar]] = [[float(i == j) for j in range(k)] for i in range(k)]
     for p, q in [plane for _ in range(sweeps) for plane in _planes(k)]:
         if is_zero(B[p][q]):
@@ -57,6 +63,49 @@ def symmetric_eigen(A: Matrix, sweeps: int = SWEEPS) -> Eigen:
         for row in U:
             row[p], row[q] = c * row[p] - s * row[q], s * row[p] + c * row[q]
     return Eigen([B[i][i] for i in range(k)], U)
+
+
+class Applied(NamedTuple):
+    """A function of a matrix, to be applied to a vector."""
+
+    values: Vector  # f of each eigenvalue
+    divided: Callable[[Scalar, Scalar], Scalar]  # F_ij by f_i and f_j
+    vector: Vector
+
+
+def inverse(values: Vector, shift: float, vector: Vector) -> Applied:
+    """Return 1 / (x + shift), to be applied to a vector."""
+    return Applied([1.0 / (x + shift) for x in values], lambda a, b: -(a * b), vector)
+
+
+def inverse_root(values: Vector, shift: float, vector: Vector) -> Applied:
+    """Return 1 / sqrt(x + shift), to be applied to a vector."""
+    roots = [1.0 / (x + shift) ** 0.5 for x in values]
+    return Applied(roots, lambda a, b: -(a * b) * (a * b) / (a + b), vector)
+
+
+def functions_of(A: Matrix, eigen: Eigen, *parts: Applied) -> list[Scalar]:
+    """Return the sum of f(A) v over functions f and vectors v.
+
+    Args:
+        A: symmetric (k, k), may have dual numbers.
+        eigen: of the values of A, without slopes.
+        parts: functions of its eigenvalues, and vectors (k).
+    """
+    columns = list(zip(*eigen.U, strict=True))
+    modes: list[Scalar] = [0.0] * len(columns)
+    for f, _, v in parts:
+        modes = [own + a * inner(u, v) for own, a, u in zip(modes, f, columns, strict=True)]
+    if any(isinstance(x, Dual) for row in A for x in row):
+        # (U^T dA U)_ij
+        turned = [[inner(list(map(slope_of, row)), u) for row in A] for u in columns]
+        dA = [[inner(row, u) for u in columns] for row in turned]
+        for f, divided, vector in parts:
+            v = [inner(u, list(map(value_of, vector))) for u in columns]
+            for i, row in enumerate(dA):
+                bent = inner(row, [divided(f[i], b) * x for b, x in zip(f, v, strict=True)])
+                modes[i] = modes[i] + Dual(0.0, bent)
+    return [inner(row, modes) for row in eigen.U]
 
 
 def _rotation(pp: Scalar, qq: Scalar, pq: Scalar) -> tuple[Scalar, Scalar, Scalar]:

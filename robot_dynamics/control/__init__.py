@@ -8,8 +8,8 @@ reference), `feasibility` (torques of a trajectory, its largest feasible speed),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
 `momentum_observer` (torques from outside), `contact` (what they mean, with `contact_thresholds`,
 `contact_wrench` and `payload_test`), `impedance` (a spring between a frame and a target),
-`pose_following` (targets along a stream of poses),
-`transitions` (stops and joins), `swing` (a trajectory for any robot).
+`feedback_derivatives` (laws as linear feedback), `pose_following` (targets along a stream of
+poses), `transitions` (stops and joins), `swing` (a trajectory for any robot).
 """
 
 from robot_dynamics.control.control_laws import (
@@ -17,6 +17,7 @@ from robot_dynamics.control.control_laws import (
     computed_torque,
     gravity_only,
     joint_impedance,
+    joint_impedance_derivatives,
     pd_plus,
 )
 from robot_dynamics.control.feedforward import (
@@ -50,6 +51,7 @@ __all__ = [
     'free_inertias',
     'gravity_only',
     'joint_impedance',
+    'joint_impedance_derivatives',
     'pd_gains',
     'pd_plus',
     'violations',

@@ -33,6 +33,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.algorithms import joint_impedance as joint_springs
+from robot_dynamics.algorithms.dual_numbers import duals, total_slopes
+from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
 from robot_dynamics.control.feedforward import (
     EVERYTHING,
     NO_FEEDBACK,
@@ -49,6 +51,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.memory import FrictionModel
 from robot_dynamics.programs import Robot
+from robot_dynamics.spatial import Array
 
 MOST_JOINTS = 14  # of joint impedance, whose program grows as n^3: 3 s to compile for 7, 9 for 14
 
@@ -130,6 +133,37 @@ def joint_impedance(
     )
 
 
+def joint_impedance_derivatives(
+    arm: Dynamics,
+    reference: Reference,
+    q: ArrayLike,
+    qd: ArrayLike,
+    gains: Gains,
+    *,
+    out: tuple[Array, Array] | None = None,
+) -> FeedbackDerivatives:
+    """Return the derivatives of the torque of `joint_impedance` by q and qd, without friction.
+
+    Arguments and errors are those of `joint_impedance`. The first call compiles another program.
+
+    Args:
+        arm: the robot.
+        reference: as of `joint_impedance`.
+        q: (..., n) positions, rad or m.
+        qd: (..., n) velocities.
+        gains: stiffness and damping ratios.
+        out: two float64 arrays (..., n, n) that receive the results.
+    """
+    obstacle = obstacle_of_impedance(arm)
+    if obstacle:
+        raise ModelError(obstacle)
+    q, qd = np.asarray(q, dtype=float), np.asarray(qd, dtype=float)
+    check_shapes(arm, reference, q, qd, gains)
+    one = np.ones(arm.model.n)
+    arguments = q, qd, one * gains.kp, one * gains.kd, *reference
+    return feedback_derivatives(_joint_spring_slopes(arm), arguments, out)
+
+
 def obstacle_of_impedance(arm: Dynamics) -> str:
     """Return why an arm has no joint impedance, or ''."""
     if arm.model.n > MOST_JOINTS:
@@ -152,6 +186,18 @@ def _joint_springs(arm: Dynamics) -> Callable[..., joint_springs.JointImpedanceT
     )
     result = joint_springs.JointImpedanceTorque
     return arm.programs.compiled('joint_impedance', law, inputs, result=result).call
+
+
+@functools.lru_cache(maxsize=4)
+def _joint_spring_slopes(arm: Dynamics) -> Callable[..., Array]:
+    def slopes(robot: Robot, dq: Any, dqd: Any, q: Any, qd: Any, *others: Any) -> Any:
+        vectors = *others, duals(q, dq), duals(qd, dqd)
+        found = joint_springs.joint_impedance(robot.tree, *vectors)
+        return total_slopes(found.gravity, found.coriolis, found.inertia, found.feedback)
+
+    names = 'dq', 'dqd', 'q', 'qd', 'stiffness', 'damping_ratio', 'q_d', 'qd_d', 'qdd_d'
+    inputs = dict.fromkeys(names, arm.model.n)
+    return arm.programs.compiled('joint_impedance_slopes', slopes, inputs).call
 
 
 def gravity_only(

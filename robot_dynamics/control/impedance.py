@@ -23,6 +23,8 @@ from robot_dynamics.algorithms.cartesian_impedance import (
     Springs,
     cartesian_impedance,
 )
+from robot_dynamics.algorithms.dual_numbers import duals, total_slopes
+from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction, coefficients
 from robot_dynamics.friction.laws import TERMS
@@ -114,6 +116,7 @@ class CartesianImpedance:
 
     Attributes:
         arm: the arm, with its payload.
+        frame: the frame.
     """
 
     def __init__(self, arm: Dynamics, frame: str):
@@ -126,7 +129,7 @@ class CartesianImpedance:
         Raises:
             FrameNotFound: the arm has no frame of that name.
         """
-        self.arm, self._zero = arm, np.zeros(arm.model.n)
+        self.arm, self.frame, self._zero = arm, frame, np.zeros(arm.model.n)
         self._law = impedance_program(arm, frame)
 
     def torque(
@@ -181,6 +184,45 @@ class CartesianImpedance:
             )
         )
 
+    def derivatives(
+        self,
+        q: ArrayLike,
+        qd: ArrayLike,
+        target: PoseReference,
+        impedance: Impedance,
+        *,
+        posture: ArrayLike | None = None,
+        wrench: ArrayLike = NO_WRENCH,
+        out: tuple[Array, Array] | None = None,
+    ) -> FeedbackDerivatives:
+        """Return the derivatives of the torque by q and qd, with gravity and without friction.
+
+        Arguments and errors are those of `torque`. The posture is constant: q, if it is None. The
+        first call compiles another program.
+
+        Args:
+            q: (..., n) positions, rad or m.
+            qd: (..., n) velocities.
+            target: of the frame.
+            impedance: stiffness and damping.
+            posture: (..., n) q_n.
+            wrench: (..., 6) on the environment.
+            out: two float64 arrays (..., n, n) that receive the results.
+        """
+        pose = np.asarray(target.pose, dtype=float)
+        arguments = (
+            q,
+            qd,
+            pose.reshape(*pose.shape[:-2], 16),
+            target.velocity,
+            wrench,
+            q if posture is None else posture,
+            impedance.stiffness,
+            self._zero + impedance.posture_stiffness,
+            impedance.damping,
+        )
+        return feedback_derivatives(impedance_slopes(self.arm, self.frame), arguments, out)
+
 
 def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorque]:
     """Return the law for a frame of an arm in machine code.
@@ -234,6 +276,49 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
     inputs |= {'friction': (len(TERMS) + 1) * n + 1, 'z': n, 'time_step': 1}
     key = f'cartesian_impedance of {frame}'
     return arm.programs.compiled(key, law, inputs, result=ImpedanceTorque).call
+
+
+@functools.lru_cache(maxsize=4)
+def impedance_slopes(arm: Dynamics, frame: str) -> Callable[..., Array]:
+    """Return the compiled derivative of the law along a direction (dq, dqd) of the state.
+
+    Its other arguments are q, qd, the pose of the target (16), its velocity, the wrench, posture,
+    stiffness (6), that of the posture (n) and the two dampings.
+    """
+    n = arm.model.n
+
+    def slopes(
+        robot: Robot,
+        dq: Any,
+        dqd: Any,
+        q: Any,
+        qd: Any,
+        target: Any,
+        velocity: Any,
+        wrench: Any,
+        posture: Any,
+        stiffness: Any,
+        posture_stiffness: Any,
+        damping: Any,
+    ) -> Any:
+        still = [0.0] * n
+        found = cartesian_impedance(
+            robot.tree,
+            frame,
+            Springs(stiffness, damping[0], posture, posture_stiffness, damping[1]),
+            [target[k : k + 4] for k in range(0, 16, 4)],
+            velocity,
+            wrench,
+            still,
+            Sliding([still] * len(TERMS), [1.0] * n, 0.0, still, 0.0),
+            duals(q, dq),
+            duals(qd, dqd),
+        )
+        return total_slopes(found.impedance, found.gravity)
+
+    inputs = {'dq': n, 'dqd': n, 'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'wrench': 6}
+    inputs |= {'posture': n, 'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
+    return arm.programs.compiled(f'cartesian_impedance_slopes of {frame}', slopes, inputs).call
 
 
 @functools.lru_cache(maxsize=8)

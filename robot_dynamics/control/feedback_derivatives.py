@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Derivatives of the torque of a control law by the state, for a linear closed loop.
+
+With A and B of `Dynamics.linearize` and x = (q, qd), the arm under the law obeys
+
+    dx/dt = (A + B [dtau_dq  dtau_dqd]) x
+
+about a state in which the law holds it. The law is compiled with dual numbers: one call has the
+derivatives along the 2 n directions of the state as a batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from robot_dynamics.errors import ShapeError
+from robot_dynamics.spatial import Array
+
+
+class FeedbackDerivatives(NamedTuple):
+    """Derivatives of the torque of a law, (..., n, n) each, row i of tau_i."""
+
+    dtau_dq: Array  # N m/rad, N m/m or N/m: minus the stiffness
+    dtau_dqd: Array  # N m s/rad, N m s/m or N s/m: minus the damping
+
+
+def feedback_derivatives(
+    slopes: Callable[..., Array],
+    arguments: Sequence[ArrayLike],
+    out: tuple[Array, Array] | None,
+) -> FeedbackDerivatives:
+    """Return the derivatives of a law.
+
+    Args:
+        slopes: the compiled derivative along a direction (dq, dqd), its first arguments.
+        arguments: the others: q, qd and those of the law, (..., size); leading axes broadcast.
+        out: two float64 arrays (..., n, n) that receive the results.
+
+    Raises:
+        ShapeError: an argument or `out` has another shape.
+    """
+    n = np.shape(arguments[0])[-1]
+    units, rest = np.eye(n), np.zeros((n, n))
+    along = [np.asarray(x, dtype=float)[..., None, :] for x in arguments]
+    rows = slopes(np.concatenate([units, rest]), np.concatenate([rest, units]), *along)
+    columns: Any = np.swapaxes(rows, -1, -2)
+    found = columns[..., :n], columns[..., n:]
+    if out is None:
+        return FeedbackDerivatives(*map(np.ascontiguousarray, found))
+    for given, result in zip(out, found, strict=True):
+        if given.shape != result.shape:
+            raise ShapeError(f'out has shape {given.shape}, expected {result.shape}')
+        given[...] = result
+    return FeedbackDerivatives(*out)
