@@ -152,6 +152,8 @@ setup(
             *SITE,
             *DERIVE,
             *JAX,
+            # Loads exported functions; Jacobians in blocks since 3.6.
+            'casadi>=3.6',
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
             'import-linter>=2.5',

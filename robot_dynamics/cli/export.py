@@ -11,15 +11,27 @@ from robot_dynamics.cli.output import read_robot
 from robot_dynamics.codegen.backends.c import FORMATS
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.export.c_header import c_files, identifier
-from robot_dynamics.export.functions import FUNCTIONS, VARIABLE, functions
+from robot_dynamics.export.casadi_source import casadi_files
+from robot_dynamics.export.functions import FUNCTIONS, VARIABLE, ExportError, functions
 from robot_dynamics.files import write_files
+
+# Options that a language does not have.
+WITHOUT = {
+    'c': (),
+    'casadi': ('--scalar float', '--variable', '--self-test'),
+}
 
 
 def add_export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `export`."""
     add_robot(parser)
     add = parser.add_argument
-    add('--language', choices=('c',), required=True, help='of the source code: C99, also C++17')
+    add(
+        '--language',
+        choices=tuple(WITHOUT),
+        required=True,
+        help='of the source code: C99, also C++17; or C99 for CasADi, with Jacobians',
+    )
     add(
         '--functions',
         nargs='+',
@@ -45,22 +57,37 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write functions of a robot as a C header without dependencies, for any controller."""
+    """Write functions of a robot as a C header without dependencies, or for CasADi."""
+    _check_language(options)
     arm = Dynamics(read_robot(options.robot, tip_link=options.tip_link))
     name = identifier(arm.model.name) if options.name is None else options.name
     exported = functions(
         arm, options.functions, options.frame, options.variable, options.payload_link
     )
-    texts = c_files(
-        arm,
-        exported,
-        name,
-        options.scalar,
-        version=__version__,
-        self_test=options.self_test,
-    )
+    if options.language == 'casadi':
+        texts = casadi_files(arm, exported, name, version=__version__)
+    else:
+        texts = c_files(
+            arm,
+            exported,
+            name,
+            options.scalar,
+            version=__version__,
+            self_test=options.self_test,
+        )
     options.output.mkdir(exist_ok=True)
     files = {options.output / file: text for file, text in texts.items()}
     write_files(files)
     print(*files, sep='\n')
     return 0
+
+
+def _check_language(options: argparse.Namespace) -> None:
+    given = {
+        '--scalar float': options.scalar == 'float',
+        '--variable': options.variable,
+        '--self-test': options.self_test,
+    }
+    for option in WITHOUT[options.language]:
+        if given[option]:
+            raise ExportError(f'{option} is not supported for --language {options.language}')

@@ -5,5 +5,6 @@
 `functions`        what is exported: programs, their documentation, and numbers to test them with
 `control_steps`    steps of observers and impedances, which have a state
 `c_header`         a header in C, its self-test and its CMake file
+`casadi_source`    external functions of CasADi, with their Jacobians
 =================  ===============================================================================
 """

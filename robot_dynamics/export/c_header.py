@@ -48,8 +48,7 @@ def c_files(
     Raises:
         ExportError: the name is no identifier, or a function is not for float.
     """
-    if not IDENTIFIER.fullmatch(name):
-        raise ExportError(f'name {name!r} is no identifier of C; expected letters, digits and _')
+    check_identifier(name)
     dialect = Dialect(name, scalar)
     files = {
         f'{name}.h': _header(arm, exported, dialect, version),
@@ -58,6 +57,12 @@ def c_files(
     if self_test:
         files[f'{name}_self_test.c'] = _self_test(arm, exported, dialect, version)
     return files
+
+
+def check_identifier(name: str) -> None:
+    """Raise ExportError if a name cannot begin those of functions."""
+    if not IDENTIFIER.fullmatch(name):
+        raise ExportError(f'name {name!r} is no identifier of C; expected letters, digits and _')
 
 
 def identifier(text: str) -> str:
@@ -79,12 +84,6 @@ def comment(text: str) -> str:
 
 def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, version: str) -> str:
     model, name = arm.model, dialect.prefix
-    fused, separate = dialect.limits
-    joints = [
-        f'     {i}  {comment(" ".join(joint.split()))}, {"rad" if angular else "m"}'
-        for i, (joint, angular) in enumerate(zip(model.joint_names, model.angular, strict=True))
-    ]
-    x, y, z = model.gravity
     text = f"""\
 /* Dynamics of {comment(model.name)}, written by robot_dynamics {version}.
 
@@ -92,16 +91,9 @@ def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, versi
 
    Arrays have n entries, (n, n) matrices n * n entries, row by row. Units are SI; six-vectors have
    the angular part first. Arguments must not overlap. Nothing is allocated, and the time of a call
-   does not depend on its values. Gravity is ({x:g}, {y:g}, {z:g}) m/s^2 in the base frame, unless
-   it is an input.
+   does not depend on its values.
 
-   Order and unit of the joints:
-{chr(10).join(joints)}
-
-   Angles are at most {fused:g} rad, without fused multiply-add in hardware {separate:g} rad:
-   beyond that, results are not a number.
-
-   Model: {model.fingerprint()}
+{facts(arm, dialect)}
 */
 #ifndef {name.upper()}_H
 #define {name.upper()}_H
@@ -110,15 +102,43 @@ def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, versi
 #define {dialect.macro('N')} {model.n}
 """
     for function in exported:
-        lines = comment(function.documentation).splitlines()
-        about = '\n   '.join(line.rstrip() for line in lines)
-        try:
-            text += f'\n/* {about} */\n{dialect.function(function.program)}\n'
-        except OverflowError as error:
-            name = function.program.name
-            raise ExportError(f'function {name!r} needs --scalar double: {error}') from None
+        text += f'\n/* {about(function)} */\n{definition(function, dialect)}\n'
         text += _with_state(function, dialect)
     return f'{text}\n{dialect.end()}\n\n#endif\n'
+
+
+def facts(arm: Dynamics, dialect: Dialect) -> str:
+    """Return the lines of a comment about gravity, joints, angles and model."""
+    model, (fused, separate) = arm.model, dialect.limits
+    joints = [
+        f'     {i}  {comment(" ".join(joint.split()))}, {"rad" if angular else "m"}'
+        for i, (joint, angular) in enumerate(zip(model.joint_names, model.angular, strict=True))
+    ]
+    x, y, z = model.gravity
+    return f"""\
+   Gravity of the model is ({x:g}, {y:g}, {z:g}) m/s^2 in the base frame.
+
+   Order and unit of the joints:
+{chr(10).join(joints)}
+
+   Angles are at most {fused:g} rad, without fused multiply-add in hardware {separate:g} rad:
+   beyond that, results are not a number.
+
+   Model: {model.fingerprint()}"""
+
+
+def about(function: Function) -> str:
+    """Return the documentation of a function as a part of a comment."""
+    return '\n   '.join(line.rstrip() for line in comment(function.documentation).splitlines())
+
+
+def definition(function: Function, dialect: Dialect) -> str:
+    """Return the definition of a function. Raises ExportError if it is not for float."""
+    try:
+        return dialect.function(function.program)
+    except OverflowError as error:
+        name = function.program.name
+        raise ExportError(f'function {name!r} needs --scalar double: {error}') from None
 
 
 def _with_state(function: Function, dialect: Dialect) -> str:

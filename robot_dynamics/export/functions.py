@@ -64,7 +64,7 @@ class Function:
     made: CompiledFunction
     documentation: str  # its equation, arguments and units
     begin: tuple[str, ...] = ()  # inputs of the first sample, of a step whose state they begin
-    frame: str | None = None
+    frame: str | None = None  # that it is computed at
 
     @property
     def program(self) -> Program | LoopProgram:
@@ -139,7 +139,7 @@ def _function(
             f'function {name!r} of {arm.model.name!r} has {len(program.nodes)} operations in a '
             f'straight line; expected at most {MOST_NODES}: export it for fewer joints'
         )
-    return Function(made, documentation)
+    return Function(made, documentation, frame=frame if ALGORITHMS[name].at_frame else None)
 
 
 def _varied(

@@ -3,6 +3,7 @@
 
 import re
 import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +77,17 @@ def test_fit_payload(capsys):
     # Friction by another rule within the step: first order in the step.
     for name, true in names['TRUE'].items():
         assert found[name] == pytest.approx(true, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which('cc') is None, reason='needs a C compiler')
+def test_mpc_casadi(capsys):
+    pytest.importorskip('casadi')
+    away, share = runpy.run_path(str(EXAMPLES / 'mpc_casadi.py'))['main']()
+    assert 'distance of the tip' in capsys.readouterr().out
+    # The target is reached; no torque is above its limit, and the limit matters.
+    assert away < 1e-4
+    assert 0.95 < share < 1 + 1e-6
 
 
 def test_time_optimal(capsys):
