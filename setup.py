@@ -112,6 +112,8 @@ setup(
         # Dynamics as differentiable functions of the arrays of these.
         'jax': JAX,
         'torch': ['torch>=2.1'],
+        # robot-dynamics export --language cuda --compile; 200 MB.
+        'cuda': ['nvidia-cuda-nvrtc-cu12>=12.4'],
         # Identification: a convex solver with its modelling layer.
         'identify': IDENTIFY,
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.

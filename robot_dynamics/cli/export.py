@@ -12,13 +12,17 @@ from robot_dynamics.codegen.backends.c import FORMATS
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.export.c_header import c_files, identifier
 from robot_dynamics.export.casadi_source import casadi_files
+from robot_dynamics.export.cuda_source import cuda_files
 from robot_dynamics.export.functions import FUNCTIONS, VARIABLE, ExportError, functions
+from robot_dynamics.export.nvrtc import compiled
 from robot_dynamics.files import write_files
+from robot_dynamics.reporting.tables import print_table
 
 # Options that a language does not have.
 WITHOUT = {
-    'c': (),
-    'casadi': ('--scalar float', '--variable', '--self-test'),
+    'c': ('--compile',),
+    'casadi': ('--scalar float', '--variable', '--self-test', '--compile'),
+    'cuda': ('--self-test',),
 }
 
 
@@ -30,7 +34,7 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
         '--language',
         choices=tuple(WITHOUT),
         required=True,
-        help='of the source code: C99, also C++17; or C99 for CasADi, with Jacobians',
+        help='of the source code: C99, also C++17; C99 for CasADi, with Jacobians; CUDA C++',
     )
     add(
         '--functions',
@@ -54,10 +58,15 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
     add('--payload-link', metavar='LINK', help='link that carries the variable payload')
     add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
     add('--self-test', action='store_true', help='write a program that tests the functions')
+    add(
+        '--compile',
+        metavar='ARCHITECTURE',
+        help='of a CUDA device, such as sm_90: compile by NVRTC, print registers and spills',
+    )
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write functions of a robot as a C header without dependencies, or for CasADi."""
+    """Write functions of a robot as a C header without dependencies, for CasADi or for CUDA."""
     _check_language(options)
     arm = Dynamics(read_robot(options.robot, tip_link=options.tip_link))
     name = identifier(arm.model.name) if options.name is None else options.name
@@ -66,6 +75,8 @@ def export(options: argparse.Namespace) -> int:
     )
     if options.language == 'casadi':
         texts = casadi_files(arm, exported, name, version=__version__)
+    elif options.language == 'cuda':
+        texts = cuda_files(arm, exported, name, options.scalar, version=__version__)
     else:
         texts = c_files(
             arm,
@@ -79,6 +90,13 @@ def export(options: argparse.Namespace) -> int:
     files = {options.output / file: text for file, text in texts.items()}
     write_files(files)
     print(*files, sep='\n')
+    if options.compile:
+        for file, text in texts.items():
+            rows = [
+                (kernel, *map(str, occupied))
+                for kernel, occupied in compiled(text, file, options.compile).items()
+            ]
+            print_table(('kernel', 'registers', 'stack, bytes', 'spills, bytes'), rows)
     return 0
 
 
@@ -87,6 +105,7 @@ def _check_language(options: argparse.Namespace) -> None:
         '--scalar float': options.scalar == 'float',
         '--variable': options.variable,
         '--self-test': options.self_test,
+        '--compile': options.compile,
     }
     for option in WITHOUT[options.language]:
         if given[option]:

@@ -109,7 +109,10 @@ def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, versi
 
 def facts(arm: Dynamics, dialect: Dialect) -> str:
     """Return the lines of a comment about gravity, joints, angles and model."""
-    model, (fused, separate) = arm.model, dialect.limits
+    model, (angle, separate) = arm.model, dialect.limits
+    other = (
+        f', without fused multiply-add in hardware {separate:g} rad' if separate < angle else ''
+    )
     joints = [
         f'     {i}  {comment(" ".join(joint.split()))}, {"rad" if angular else "m"}'
         for i, (joint, angular) in enumerate(zip(model.joint_names, model.angular, strict=True))
@@ -121,7 +124,7 @@ def facts(arm: Dynamics, dialect: Dialect) -> str:
    Order and unit of the joints:
 {chr(10).join(joints)}
 
-   Angles are at most {fused:g} rad, without fused multiply-add in hardware {separate:g} rad:
+   Angles are at most {angle:g} rad{other}:
    beyond that, results are not a number.
 
    Model: {model.fingerprint()}"""
@@ -193,7 +196,7 @@ def _self_test(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, ve
     tables, calls = [], []
     for function in exported:
         method, signature = function.program.name, function.program.signature
-        found = cases(arm, function, np.dtype(scalar))
+        found = cases(arm, function, np.dtype(f'f{dialect.format.bits // 8}'))
         arrays = [key for key, _ in signature.inputs]
         for k, key in enumerate(arrays):
             tables.append(_table(f'{method}_{key}', [case.inputs[k] for case in found], dialect))

@@ -122,6 +122,15 @@ def test_two_headers_in_one_file_of_cpp(write, tmp_path, kind):
     np.testing.assert_allclose(printed[2:], expected, rtol=1e-6)
 
 
+def test_arguments_of_the_self_test_are_exact(write):
+    """The test in float has the arguments that the library was called with."""
+    text = write(Dynamics(planar_2r()), ['gravity_torque'], scalar='float').read_text()
+    (table,) = re.findall(r'gravity_torque_q\[\d+\]\[2\] = \{(.*?)\};', text, re.S)
+    values = np.array([float(x) for x in re.findall(r'[-\d.]+(?=f)', table)])
+    assert len(values) == 8
+    assert (values == values.astype(np.float32)).all()
+
+
 @each_compiler
 @pytest.mark.parametrize(
     ('flags', 'reason'),

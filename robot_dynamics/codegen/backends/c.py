@@ -21,7 +21,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from robot_dynamics.codegen.backends.llvm_arithmetic import ELEMENTARY, elementary_groups
 from robot_dynamics.codegen.backends.llvm_elementary import (
@@ -85,6 +85,13 @@ class Dialect:
     prefix: str
     scalar: str = 'double'
 
+    inline: ClassVar[str] = 'static inline'
+
+    @property
+    def head(self) -> str:
+        """Headers, checks of the compiler, and the macro of fused multiply-add, as a template."""
+        return HEAD
+
     @property
     def format(self) -> Format:
         """The format of the scalars."""
@@ -125,7 +132,7 @@ class Dialect:
         own = f'{self.scalar} *{self.macro("RESTRICT")}'
         arguments = [f'const {own} {name}' for name, _ in signature.inputs]
         arguments += [f'{own} {name}' for name in output_names(signature)]
-        return f'static inline void {self.prefix}_{name}(\n    ' + ',\n    '.join(arguments) + ')'
+        return f'{self.inline} void {self.prefix}_{name}(\n    ' + ',\n    '.join(arguments) + ')'
 
     def beginning(self) -> str:
         """Return what the functions need: checks of the compiler, macros, elementary functions."""
@@ -399,8 +406,9 @@ def _elementary(d: Dialect) -> str:
     bias, k = (1 << (f.bits - f.mantissa - 2)) - 1, d.constant
     ln2 = LN2 if not f.suffix else math.floor(LN2 * 2.0**f.part) / 2.0**f.part
     return _filled(
-        TEMPLATE,
+        d.head + TEMPLATE,
         {
+            'inline': d.inline,
             'hardware': SOFTWARE_DOUBLE if not f.suffix else '',
             'three_parts': THREE_PARTS if not f.suffix else '1',
             'P': d.prefix.upper(),
@@ -448,7 +456,7 @@ SOFTWARE_DOUBLE = """
 # Where the reduction of angles takes three parts of pi/2; with `float` everywhere.
 THREE_PARTS = '!defined(@P@_FUSED)'
 
-TEMPLATE = """\
+HEAD = """\
 #include <float.h>
 #include <math.h>
 #include <stdint.h>
@@ -472,48 +480,50 @@ TEMPLATE = """\
 #else
 #define @P@_FMA(a, b, c) ((a) * (b) + (c))
 #endif
+"""
 
+TEMPLATE = """
 #if defined(__cplusplus) || defined(_MSC_VER)
 #define @P@_RESTRICT __restrict
 #else
 #define @P@_RESTRICT restrict
 #endif
 
-static inline uint@bits@_t @p@_bits_(@real@ x) {
+@inline@ uint@bits@_t @p@_bits_(@real@ x) {
     uint@bits@_t bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
 
-static inline @real@ @p@_from_bits_(uint@bits@_t bits) {
+@inline@ @real@ @p@_from_bits_(uint@bits@_t bits) {
     @real@ x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static inline @real@ @p@_fabs_(@real@ x) {
+@inline@ @real@ @p@_fabs_(@real@ x) {
     return @p@_from_bits_(@p@_bits_(x) & (~(uint@bits@_t)0 >> 1));
 }
 
 /* Not a number if one of the two is not. */
-static inline @real@ @p@_minimum_(@real@ a, @real@ b) {
+@inline@ @real@ @p@_minimum_(@real@ a, @real@ b) {
     return a < b || a != a ? a : b;
 }
 
-static inline @real@ @p@_maximum_(@real@ a, @real@ b) {
+@inline@ @real@ @p@_maximum_(@real@ a, @real@ b) {
     return a > b || a != a ? a : b;
 }
 
 /* x = k pi/2 + r,  |r| <= pi/4;  sin r = r + r^3 S(r^2),  cos r = 1 - r^2/2 + r^4 C(r^2) */
-static inline void @p@_sincos_(@real@ x, @real@ *sine, @real@ *cosine) {
+@inline@ void @p@_sincos_(@real@ x, @real@ *sine, @real@ *cosine) {
     const @real@ shifted = @P@_FMA(x, @two_over_pi@, @rounder@);
     const uint@bits@_t quadrant = @p@_bits_(shifted);
     const @real@ k = shifted - @rounder@;
 #if @three_parts@
-    const @real@ rest = @p@_fabs_(x) <= @angle@ ? @part2@ : (@real@)NAN;
+    const @real@ rest = @p@_fabs_(x) <= @angle@ ? @part2@ : @p@_from_bits_(~(uint@bits@_t)0);
     const @real@ r = @P@_FMA(k, rest, @P@_FMA(k, @part1@, @P@_FMA(k, @part0@, x)));
 #else
-    const @real@ rest = @p@_fabs_(x) <= @fma_angle@ ? @rest@ : (@real@)NAN;
+    const @real@ rest = @p@_fabs_(x) <= @fma_angle@ ? @rest@ : @p@_from_bits_(~(uint@bits@_t)0);
     const @real@ r = @P@_FMA(k, rest, @P@_FMA(k, @half_pi@, x));
 #endif
     const @real@ z = r * r;
@@ -532,7 +542,7 @@ static inline void @p@_sincos_(@real@ x, @real@ *sine, @real@ *cosine) {
 }
 
 /* tanh |x| = e / (e + 2),  e = exp(2|x|) - 1 */
-static inline void @p@_tanh_(@real@ x, @real@ *result) {
+@inline@ void @p@_tanh_(@real@ x, @real@ *result) {
     const @real@ size = @p@_fabs_(x);
     const @real@ y = (size > @large@ ? @large@ : size) * @two@;
     const @real@ shifted = @P@_FMA(y, @one_over_ln2@, @rounder@);
