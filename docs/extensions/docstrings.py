@@ -17,7 +17,7 @@ SECTION = re.compile(
 FIELD = re.compile(r'^ {4}(\w+): .*?  # (.+)$')
 # Outside code these characters would be markup.
 TABLE = re.compile(r'^\s*={3,}( |$)')
-SPECIAL = re.compile(r'(\*|\||(?<=\w)_(?!\w))')
+SPECIAL = re.compile(r'(\*|\||@|(?<=\w)_(?!\w))')  # '/@' would be an address of e-mail
 PAGE = re.compile(r'\bdocs/([\w/]+)\.md\b')
 ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 kept: dict[str, list[str]] = {}  # docstrings before Napoleon, by name

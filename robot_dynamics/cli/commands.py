@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -33,8 +34,10 @@ from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
 from robot_dynamics.cli.validate import add_validate_options, validate_robot
 from robot_dynamics.cli.view import add_view_options, view
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.joint_values import words_of
 
 ERROR = 2  # exit code of an error, as in argparse
+NUMBERS = re.compile(r'(?=.*[][(),])[][(),\s\d.eE+-]+')  # of a list in Python, or a part of one
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -47,7 +50,8 @@ class OneLineParser(argparse.ArgumentParser):
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one verb and return its exit code."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    given = [part for word in words for part in _parts(word)]
     options = argparse.Namespace()
     try:
         options = parser().parse_args(given)
@@ -62,6 +66,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except MemoryError as error:
         print(f'robot-dynamics: not enough memory: {error}', file=sys.stderr)
         return ERROR
+
+
+def _parts(word: str) -> list[str]:
+    """Return the numbers of a list, '[0, 1]' or '--q=[0, 1]', as words of their own."""
+    option, sign, value = word.rpartition('=')
+    if not NUMBERS.fullmatch(value) or not (option.startswith('--') or not sign):
+        return [word]
+    return [option, *words_of(value)] if sign else words_of(value)
 
 
 def _names_file(error: Exception) -> TypeGuard[OSError]:

@@ -6,6 +6,7 @@ A coordinate is an angle [rad] or a length [m]; every other unit follows from th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,6 +57,11 @@ def per_joint(name: str, value: ArrayLike, joint_names: Sequence[str]) -> Array:
         given = f'{array.size} values' if array.ndim == 1 else f'shape {array.shape}'
         raise ShapeError(f'{name} has {given}; expected one, or {n} for {", ".join(joint_names)}')
     return np.array(np.broadcast_to(array, (n,)))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the numbers of a text, such as '0 1', '0, 1' or a list in Python, '[0, 1]'."""
+    return re.sub(r'[][(),]', ' ', text).split()
 
 
 def at_least_zero(name: str, value: ArrayLike, joint_names: Sequence[str]) -> Array:

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.model.joint_values import units_of
+from robot_dynamics.model.joint_values import units_of, words_of
 from robot_dynamics.spatial import Array, pose
 from robot_dynamics.view.bars import short_names
 from robot_dynamics.view.drawing import rotation
 from robot_dynamics.view.page import Page, chosen, put, rounded
-from robot_dynamics.view.state import MOTIONS, ViewState, number, ranges, words_of
+from robot_dynamics.view.state import MOTIONS, ViewState, number, ranges
 from robot_dynamics.view.viewed_motion import Fall, Reach
 
 FOLLOWING = 6  # frames between updates of the sliders during a motion

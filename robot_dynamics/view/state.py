@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from robot_dynamics.control.start_posture import start_posture
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.kinematics import body_poses
+from robot_dynamics.model.joint_values import words_of
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
@@ -250,11 +250,6 @@ def frame_origins(model: RobotModel, q: Array) -> Array:
         T = poses[body] if body >= 0 else np.eye(4)
         points.append((T @ placement)[:3, 3])
     return np.stack(points)
-
-
-def words_of(text: str) -> list[str]:
-    """Return the numbers of a text, such as '0 1', '0, 1' or a list in Python, '[0, 1]'."""
-    return re.sub(r'[][(),]', ' ', text).split()
 
 
 def number(name: str, value: object, low: float, high: float) -> float:

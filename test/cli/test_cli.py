@@ -70,6 +70,19 @@ def test_check_reports_inconsistent_inertias_as_errors(run):
     assert '  link2: principal moments' in output
 
 
+@pytest.mark.parametrize(
+    'words',
+    [
+        ('--q', '[0.3, -0.7]'),
+        ('--q=[0.3, -0.7]',),
+        ('--q', '(3e-1,-0.7)'),
+        ('--q', '[0.3,', '-0.7]'),  # without quotes in the shell
+    ],
+)
+def test_a_posture_is_a_list_in_python(run, words):
+    assert run('terms', ELBOW, *words) == run('terms', ELBOW, '--q', 0.3, -0.7)
+
+
 def test_terms_are_those_of_the_library(run):
     q, qd = [0.3, -0.7], [1.1, -0.4]
     code, output, _ = run('terms', ELBOW, '--q', *q, '--qd', *qd)

@@ -16,7 +16,10 @@ PAGES = [
     for page in sorted((ROOT / 'docs' / folder).glob('*.md'))
     if page.stem not in TESTED
 ]
-GUIDES = ('arrays', 'batches_and_derivatives', 'contact', 'dh_tables', 'impedance', 'payloads')
+GUIDES = (
+    *('arrays', 'batches_and_derivatives', 'contact', 'dh_tables', 'impedance'),
+    *('payloads', 'view'),
+)
 PAGES += [ROOT / 'docs' / 'guides' / f'{name}.md' for name in GUIDES]
 
 

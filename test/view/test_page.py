@@ -161,6 +161,9 @@ def test_a_posture_is_typed(shown):
     text.value = '0 0.1 0 -1 0 1 0.7'
     shown.set(button, True)
     np.testing.assert_array_equal(shown.session.state.q, [0, 0.1, 0, -1, 0, 1, 0.7])
+    text.value = '[0, 0.2, 0, -1, 0, 1, 0.7]'
+    shown.set(button, True)
+    assert shown.session.state.q[1] == 0.2
     text.value = '0 0.1 x'
     shown.set(button, True)
     assert 'the posture has 3 values; expected 7' in shown.error

@@ -116,3 +116,14 @@ def test_a_line_at_a_sample_or_between_keeps_the_times_in_order(time):
     peak = int(data[3].argmax())
     assert data[0][peak - 1 : peak + 2].tolist() == [time] * 3
     assert_vertical(data[3], peak)
+
+
+def test_a_rejected_time_is_replaced_by_the_present_one(played):
+    played.show_time(2.0)
+    (slider,) = played.control('time [s]')
+    for wrong in (99.0, -1.0, float('nan')):
+        played.set(slider, wrong)
+        assert 'time [s] is' in played.error
+        assert slider.value == 2.0
+    played.set(slider, 1.0)
+    assert (played.error, slider.value) == ('', 1.0)
