@@ -41,6 +41,7 @@ extensions = [
     'extensions.docstrings',
     'extensions.equation_numbers',
     'extensions.interface_tables',
+    'extensions.progress',
     'extensions.search_texts',
     *(installed('myst_nb') or ['myst_parser']),
     *installed('sphinx-mathjax-offline', 'sphinx_copybutton'),

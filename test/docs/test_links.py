@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from markdown_pages import LINK, anchors
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -17,22 +18,12 @@ PAGES = [
         if not {'_build', 'notebooks'} & set(page.relative_to(ROOT).parts)
     ),
 ]
-LINK = re.compile(r'\]\(([^)\s]+)\)')
 MARKUP = re.compile(r'(?<!\\)</?(?!sub\b|sup\b|br\b|https?:)[a-zA-Z][^\n>]*>')
 
 
 def text_without_code(page):
     text = re.sub(r'^```.*?^```', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
     return re.sub(r'`[^`\n]*`', 'code', text)
-
-
-def anchors(page):
-    """Return the anchors that GitHub and Sphinx make of the headings of a page."""
-    text = re.sub(r'^```.*?^```', '', page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    for heading in re.findall(r'^#+ (.*)$', text, re.MULTILINE):
-        plain = re.sub(r'[^\w\- ]', '', heading.replace('`', '').lower())
-        yield plain.strip().replace(' ', '-')
-    yield from re.findall(r'^\(([\w-]+)\)=$', text, re.MULTILINE)
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -32,6 +32,9 @@ def site(tmp_path_factory):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert [line.split()[:2] for line in done.stderr.splitlines()] == [
+        ['docs:', stage] for stage in ('reading', 'linking', 'writing', 'done')
+    ]
     return folder
 
 
