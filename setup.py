@@ -38,6 +38,8 @@ NO_PYBULLET_WHEEL = (
 )
 
 IDENTIFY = ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5']
+# 200 MB; compiles without a device.
+NVRTC = ['nvidia-cuda-nvrtc-cu12>=12.4; sys_platform == "linux"']
 # 85 MB; its vmap_method.
 JAX = ['jax>=0.6.2']
 DERIVE = ['sympy>=1.12']
@@ -112,8 +114,8 @@ setup(
         # Dynamics as differentiable functions of the arrays of these.
         'jax': JAX,
         'torch': ['torch>=2.1'],
-        # robot-dynamics export --language cuda --compile; 200 MB.
-        'cuda': ['nvidia-cuda-nvrtc-cu12>=12.4'],
+        # robot-dynamics export --language cuda --compile.
+        'cuda': NVRTC,
         # Identification: a convex solver with its modelling layer.
         'identify': IDENTIFY,
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
@@ -156,6 +158,7 @@ setup(
             *JAX,
             # Loads exported functions; Jacobians in blocks since 3.6.
             'casadi>=3.6',
+            *NVRTC,
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
             'import-linter>=2.5',
