@@ -42,6 +42,7 @@ OWNERS = [
             'friction/',
             'scalars.py',  # of floats, arrays and recorded scalars
             'codegen/',  # what programs compute it with
+            'algorithms/dual_numbers.py',  # of scalars with derivatives
         ),
     ),
     Row(
