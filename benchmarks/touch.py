@@ -74,7 +74,7 @@ def _cycle(arm: Dynamics, friction: JointFriction, q: Array, qd: Array) -> Progr
     stiffness = springs.stiffness, zero + springs.posture_stiffness, springs.damping
     rest = numbers_of(friction, arm.model.n), zero, np.array([1e-3])
     law = impedance_program(arm, FRAME)
-    return law, (q, qd, target, moving, np.zeros(6), *posture, *stiffness, *rest)
+    return law, (q, qd, target, moving, moving, np.zeros(6), *posture, *stiffness, *rest)
 
 
 def _cost(call: Callable[..., Any], arguments: tuple[Array, ...]) -> float:

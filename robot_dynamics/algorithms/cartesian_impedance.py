@@ -4,13 +4,16 @@
 In the axes of the target, angular part first, with the error e = (log(R^T R_d), R_d^T (x_d - x)),
 the twists V of the frame and V_d of the target, and the diagonal K:
 
-    tau = J^T (A^T K e + D (V_d - V) + F) + g + N t0 + friction(qd_d)
+    tau = J^T (A^T K e + D (V_d - V) + L dV_d/dt + F) + g + N t0 + friction(qd_d)
     D = 2 zeta K^1/2 U diag(1 / sqrt(w^2 + w_min^2)) U^T K^1/2
+    L = K^1/2 U diag(1 / (w^2 + w_min^2)) U^T K^1/2
     K^1/2 J M^-1 J^T K^1/2 = U diag(w^2) U^T
 
 w are the natural frequencies, rad/s. This is the double diagonalization of K and of the inertia at
 the frame, without that inertia, which is infinite in singular directions: there w = 0 and the
-damping is bounded by w_min. A^T makes the moment that of a potential (`rotation_vector`).
+damping is bounded by w_min. L is the inertia at the frame, bounded likewise: a target that
+accelerates does not stretch the spring. A^T makes the moment that of a potential
+(`rotation_vector`).
 
 t0 = K_n (q_n - q) - d_n M qd acts in the null space, whose projector is damped as well:
 
@@ -106,6 +109,7 @@ def cartesian_impedance(
     springs: Springs,
     target: Matrix,
     velocity: Vector,
+    acceleration: Vector,
     wrench: Vector,
     posture_velocity: Vector,
     sliding: Sliding,
@@ -120,6 +124,7 @@ def cartesian_impedance(
         springs: stiffness, damping, and the posture.
         target: (4, 4) pose T_wd, in the base frame.
         velocity: (6) V_d of the target, world-aligned at its origin, angular part first.
+        acceleration: (6) dV_d/dt, likewise.
         wrench: (6) F on the environment, world-aligned at the frame's origin.
         posture_velocity: (n) qd_p.
         sliding: friction of the joints.
@@ -160,16 +165,20 @@ def cartesian_impedance(
     free = [t - springs.posture_damping * inner(row, qd) for t, row in zip(spring, M, strict=True)]
     # 2 zeta K^1/2 (V_d - V)  and  -K^1/2 J M^-1 t0
     eased = solve_transposed(factors, spring)
+    moving = in_target(velocity)
     rates, pushes, wanted = [], [], []
-    for root, row, w, y, v in zip(roots, J, W, weighed, in_target(velocity), strict=True):
+    for root, row, w, y, v in zip(roots, J, W, weighed, moving, strict=True):
         rates.append(2.0 * springs.damping_ratio * root * (v - inner(row, qd)))
         wanted.append(root * (v - inner(row, posture_velocity)))
         pushes.append(springs.posture_damping * inner(w, qd) - inner(y, eased))
-    # U (diag(1 / sqrt(w^2 + w_min^2)) U^T rates + diag(1 / (w^2 + w_n^2)) U^T pushes)
+    changes = [root * a for root, a in zip(roots, in_target(acceleration), strict=True)]
+    # U (diag(1 / sqrt(w^2 + w_min^2)) U^T rates + diag(1 / (w^2 + w_min^2)) U^T changes
+    #    + diag(1 / (w^2 + w_n^2)) U^T pushes)
     damped = functions_of(
         B,
         modes,
         inverse_root(modes.values, DAMPED_FREQUENCY**2, rates),
+        inverse(modes.values, DAMPED_FREQUENCY**2, changes),
         inverse(modes.values, NULL_FREQUENCY**2, pushes),
     )
     total = [
@@ -185,9 +194,9 @@ def cartesian_impedance(
     # M^-1 J^T K^1/2 U diag(1 / (w^2 + w_n^2)) U^T wanted
     spread = functions_of(B, modes, inverse(modes.values, NULL_FREQUENCY**2, wanted))
     along = solve(factors, [inner(column, spread) for column in zip(*W, strict=True)])
-    moving = [own + more for own, more in zip(posture_velocity, along, strict=True)]
+    desired_rate = [own + more for own, more in zip(posture_velocity, along, strict=True)]
     drives = [a + b for a, b in zip(impedance, gravity, strict=True)]
-    friction, z = _fed_forward(sliding, moving, drives)
+    friction, z = _fed_forward(sliding, desired_rate, drives)
     return ImpedanceTorque(impedance, gravity, friction, [*angle, *offset], z)
 
 

@@ -4,6 +4,9 @@
 A displacement is a rotation vector w and a translation, in the axes of the base: the pose (R, x)
 displaced is (exp([w]) R, x + p). Rotation and translation have limits of their own.
 
+The fastest motion changes its acceleration at once. Fed forward as it is, that would be a step of
+the torque, so the acceleration of a target is that of its motion behind one pole.
+
 Nothing branches, so that a step can be recorded.
 """
 
@@ -27,10 +30,14 @@ from robot_dynamics.algorithms.vectors import (
     sub,
     transposed,
 )
-from robot_dynamics.scalars import Scalar, maximum, minimum, sincos
+from robot_dynamics.scalars import Scalar, decay, maximum, minimum, sincos
 
 TINY = 1e-150  # added to what is divided by
 HUGE = 1e200
+# 1/s. On a simulated panda whose target moves by 0.17 m and stops, the frame is 2 mm off at most
+# (50 1/s: 1.5, no acceleration: 10), and poses at 30 Hz make the torque ripple by 0.15 N m (0.22,
+# 0.09; 0.8 N m without the pole).
+ACCELERATION_POLE = 25.0
 
 
 class Target(NamedTuple):
@@ -38,6 +45,7 @@ class Target(NamedTuple):
 
     pose: Any  # (4, 4) in the base frame
     velocity: Any  # (6) rad/s and m/s
+    acceleration: Any  # (6) rad/s^2 and m/s^2, continuous
 
 
 def advanced(
@@ -59,16 +67,23 @@ def advanced(
             translation each.
         dt: s.
     """
-    speed, acceleration, distance = limits
+    speed, most, distance = limits
     way = displacement(target.pose, near(frame, goal, distance))
     steps, velocity = [], []
     for k, part in enumerate((slice(0, 3), slice(3, 6))):
         step, v = approach(
-            way[part], target.velocity[part], follows, speed[k], acceleration[k], dt
+            way[part], target.velocity[part], follows, speed[k], most[k], dt
         )
         steps += step
         velocity += v
-    return Target(near(frame, displaced(target.pose, steps), distance), velocity)
+    # a <- a + (1 - e^(-b dt)) ((v - v_before) / dt - a)
+    taken = 1.0 - decay(ACCELERATION_POLE * dt)
+    acceleration = [
+        a + (taken / (dt + TINY) * (after - before) - taken * a)
+        for a, after, before in zip(target.acceleration, velocity, target.velocity, strict=True)
+    ]
+    pose = near(frame, displaced(target.pose, steps), distance)
+    return Target(pose, velocity, acceleration)
 
 
 def near(frame: Matrix, pose: Matrix, distance: Vector) -> Matrix:

@@ -32,7 +32,7 @@ from robot_dynamics.programs import Robot
 from robot_dynamics.settings import GAIN, joint_setting, setting
 from robot_dynamics.spatial import Array
 
-NO_WRENCH = np.zeros(6)
+NO_WRENCH = NO_ACCELERATION = np.zeros(6)
 PER_AXIS = ((), (3,))
 SIZES = {
     'translational_stiffness': PER_AXIS,
@@ -54,6 +54,7 @@ class PoseReference(NamedTuple):
 
     pose: Array  # (..., 4, 4)
     velocity: Array  # (..., 6) world-aligned at its origin, angular part first, rad/s and m/s
+    acceleration: Array = NO_ACCELERATION  # (..., 6) likewise, rad/s^2 and m/s^2; fed forward
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +173,7 @@ class CartesianImpedance:
                 qd,
                 pose.reshape(*pose.shape[:-2], 16),
                 target.velocity,
+                target.acceleration,
                 wrench,
                 q if posture is None else posture,
                 zero + np.asarray(posture_velocity),
@@ -227,9 +229,9 @@ class CartesianImpedance:
 def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorque]:
     """Return the law for a frame of an arm in machine code.
 
-    Its arguments are q, qd, the pose of the target (16), its velocity, the wrench, posture and its
-    velocity, stiffness (6), that of the posture (n), the two dampings, `numbers_of` friction, z
-    and the time step (1).
+    Its arguments are q, qd, the pose of the target (16), its velocity and acceleration, the
+    wrench, posture and its velocity, stiffness (6), that of the posture (n), the two dampings,
+    `numbers_of` friction, z and the time step (1).
 
     Raises:
         FrameNotFound: the arm has no frame of that name.
@@ -243,6 +245,7 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
         qd: Any,
         target: Any,
         velocity: Any,
+        acceleration: Any,
         wrench: Any,
         posture: Any,
         posture_velocity: Any,
@@ -263,6 +266,7 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
             springs,
             rows,
             velocity,
+            acceleration,
             wrench,
             posture_velocity,
             sliding,
@@ -270,8 +274,8 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
             qd,
         )
 
-    inputs = {'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'wrench': 6}
-    inputs |= {'posture': n, 'posture_velocity': n}
+    inputs = {'q': n, 'qd': n, 'target': 16, 'velocity': 6}
+    inputs |= {'acceleration': 6, 'wrench': 6, 'posture': n, 'posture_velocity': n}
     inputs |= {'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
     inputs |= {'friction': (len(TERMS) + 1) * n + 1, 'z': n, 'time_step': 1}
     key = f'cartesian_impedance of {frame}'

@@ -161,6 +161,7 @@ class PoseFollower:
             frame.reshape(16),
             target.pose.reshape(16),
             target.velocity,
+            target.acceleration,
             goal.reshape(16),
             np.array([float(self._goal is not None)]),
             np.array([*limits.velocity, *limits.acceleration, *limits.distance]),
@@ -173,21 +174,29 @@ class PoseFollower:
 def follower_program() -> Callable[..., Target]:
     """Return `algorithms.pose_motion.advanced` in machine code.
 
-    Its arguments are the poses of frame and target (16), the velocity (6), the goal (16), whether
-    it is followed (1), limits (6), and the interval (1).
+    Its arguments are the poses of frame and target (16), velocity and acceleration (6), the goal
+    (16), whether it is followed (1), limits (6), and the interval (1).
     """
 
     def rows(x: Any) -> list[Any]:
         return [x[k : k + 4] for k in range(0, 16, 4)]
 
     def step(
-        frame: Any, pose: Any, velocity: Any, goal: Any, follows: Any, limits: Any, dt: Any
+        frame: Any,
+        pose: Any,
+        velocity: Any,
+        acceleration: Any,
+        goal: Any,
+        follows: Any,
+        limits: Any,
+        dt: Any,
     ) -> Target:
-        target = Target(rows(pose), velocity)
+        target = Target(rows(pose), velocity, acceleration)
         pairs = [limits[k : k + 2] for k in range(0, 6, 2)]
         return advanced(rows(frame), target, rows(goal), follows[0], pairs, dt[0])
 
-    inputs = {'frame': 16, 'pose': 16, 'velocity': 6, 'goal': 16, 'follows': 1}
+    inputs = {'frame': 16, 'pose': 16, 'velocity': 6, 'acceleration': 6}
+    inputs |= {'goal': 16, 'follows': 1}
     return compile_program(
         step,
         inputs | {'limits': 6, 'time_step': 1},

@@ -88,6 +88,7 @@ def _cartesian_impedance(
     qd: Any,
     target: Any,
     velocity: Any,
+    acceleration: Any,
     wrench: Any,
     posture: Any,
     posture_velocity: Any,
@@ -105,7 +106,7 @@ def _cartesian_impedance(
     terms = [own.get(term, [0.0] * len(q)) for term in TERMS]
     sliding = Sliding(terms, presliding, 1.0, z, time_step[0])
     rows = [target[k : k + 4] for k in range(0, 16, 4)]
-    moving = velocity, wrench, posture_velocity
+    moving = velocity, acceleration, wrench, posture_velocity
     return cartesian_impedance(robot.tree, frame, springs, rows, *moving, sliding, q, qd)
 
 
@@ -138,15 +139,16 @@ Result:
     ),
     'cartesian_impedance': Step(
         _cartesian_impedance,
-        {'q': 0, 'qd': 0, 'target': 16, 'velocity': 6, 'wrench': 6, 'posture': 0}
-        | {'posture_velocity': 0, 'stiffness': 6, 'posture_stiffness': 0, 'damping': 2}
-        | {'presliding': 0, 'time_step': 1, 'z': 0},
+        {'q': 0, 'qd': 0, 'target': 16, 'velocity': 6, 'acceleration': 6, 'wrench': 6}
+        | {'posture': 0, 'posture_velocity': 0, 'stiffness': 6, 'posture_stiffness': 0}
+        | {'damping': 2, 'presliding': 0, 'time_step': 1, 'z': 0},
         ImpedanceTorque,
         f"""\
 Torque of a spring and a damper between a frame and its target; tau is the sum of the three parts.
 {STATE}\
     target: (4, 4) pose of the target in the base frame.
     velocity: (6) of the target, world-aligned at its origin, rad/s and m/s.
+    acceleration: (6) likewise, rad/s^2 and m/s^2.
     wrench: (6) on the environment, world-aligned at the origin of the frame, N m and N.
     posture: (n) to which the null space is pulled; q for none.
     posture_velocity: (n) its velocity, for friction.

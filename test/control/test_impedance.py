@@ -49,12 +49,13 @@ def rng():
 
 
 def target_near(arm, q, rng, frame=TOOL):
-    """Return a target about 0.1 m and 0.5 rad from a frame, in motion."""
+    """Return a target about 0.1 m and 0.5 rad from a frame, in accelerated motion."""
     T = arm.forward_kinematics(q, frame)
     axis = rng.normal(size=3)
     turn = axis_rotation(axis / np.linalg.norm(axis), rng.uniform(0, 0.8))
     return PoseReference(
-        pose(T[:3, :3] @ turn, T[:3, 3] + 0.05 * rng.normal(size=3)), 0.3 * rng.normal(size=6)
+        pose(T[:3, :3] @ turn, T[:3, 3] + 0.05 * rng.normal(size=3)),
+        *(0.3 * rng.normal(size=(2, 6))),
     )
 
 
@@ -72,9 +73,11 @@ def expected_torque(arm, q, qd, target, own, posture, wrench):
     squares, U = np.linalg.eigh(root @ J @ np.linalg.solve(M, J.T) @ root)
     ratio, posture_damping = own.damping
     D = 2 * ratio * root @ U @ np.diag(1 / np.sqrt(squares + 1)) @ U.T @ root
+    inertia = root @ U @ np.diag(1 / (squares + 1)) @ U.T @ root
     t0 = own.posture_stiffness * (posture - q) - posture_damping * M @ qd
     seen = root @ U @ np.diag(1 / (squares + 0.25)) @ U.T @ root @ J @ np.linalg.solve(M, t0)
-    return J.T @ (K @ e + D @ (target.velocity - J @ qd) + wrench - seen) + t0
+    motion = D @ (target.velocity - J @ qd) + inertia @ target.acceleration
+    return J.T @ (K @ e + motion + wrench - seen) + t0
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
@@ -159,7 +162,7 @@ def test_dissipates_at_every_state(arm, law, rng):
     gains = 0.0
     for _ in range(20):
         q, qd = BENT + rng.uniform(-0.5, 0.5, 7), 2 * rng.normal(size=7)
-        target = target_near(arm, q, rng)._replace(velocity=STILL)
+        target = target_near(arm, q, rng)._replace(velocity=STILL, acceleration=STILL)
 
         def rate(settings, extra, q=q, qd=qd, target=target):
             tau = law.torque(q, qd, target, settings).tau + extra
@@ -263,9 +266,11 @@ def test_torque_rate_is_bounded_through_a_stretched_elbow():
         # Beyond reach, and back
         phase = np.pi * min(t / 8.0, 1.0)
         rate = np.sin(2 * phase) * np.pi / 8.0
+        change = 2 * np.cos(2 * phase) * (np.pi / 8.0) ** 2
         return PoseReference(
             pose(T[:3, :3], T[:3, 3] + way * np.sin(phase) ** 2),
             np.append(np.zeros(3), rate * way),
+            np.append(np.zeros(3), change * way),
         )
 
     rows = list(simulated(arm, law, target, Impedance(), 9.0, q=q, frame=frame))

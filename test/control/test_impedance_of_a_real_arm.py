@@ -12,7 +12,9 @@ import pytest
 import tiers
 
 import robot_dynamics as rd
+from robot_dynamics.algorithms.pose_motion import displaced
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
+from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.simulation import JointModels, Simulator, load_profile
 from robot_dynamics.simulation.sensors import Sensing
 from robot_dynamics.spatial import rotation_z
@@ -92,31 +94,43 @@ class Run:
         self.off, self.torques, self.q = map(np.array, (off, torques, positions))
 
 
-def slow_path(law):
-    """Return the target of a path with up to 0.07 m/s and 0.16 rad/s, from rest in two seconds."""
+def path(law, speed=1.0, accelerates=True):
+    """Return the target of a path with up to 0.07 m/s and 0.16 rad/s, from rest in two seconds.
+
+    Args:
+        law: of the arm.
+        speed: multiple of these velocities.
+        accelerates: whether the target has its acceleration.
+    """
     start = law.arm.forward_kinematics(POSTURE, TOOL)
     size = np.array([0.04, 0.08, 0.05, 0.3])  # m, and rad about the vertical
     frequency = np.pi / np.array([5.0, 7.0, 4.0, 6.0])  # rad/s
 
     def target(t):
+        t = speed * t
         s = min(t / 2, 1.0)
-        ramp, rate = s * s * (3 - 2 * s), 3 * s * (1 - s)
-        way = ramp * size * np.sin(frequency * t)
-        velocity = rate * size * np.sin(frequency * t) + ramp * size * frequency * np.cos(
-            frequency * t
-        )
+        ramp, rate, change = s**3 * (10 - 15 * s + 6 * s * s), 15 * (s - s * s) ** 2, 0.0
+        if s < 1:
+            change = 15 * s * (1 - s) * (1 - 2 * s)
+        wave, slope = size * np.sin(frequency * t), size * frequency * np.cos(frequency * t)
+        way, velocity = ramp * wave, speed * (rate * wave + ramp * slope)
+        bend = change * wave + 2 * rate * slope - ramp * frequency**2 * wave
+        acceleration = accelerates * speed**2 * bend
         T = start.copy()
         T[:3, :3] = rotation_z(way[3]) @ T[:3, :3]
         T[:3, 3] += way[:3]
-        return PoseReference(T, np.array([0.0, 0.0, velocity[3], *velocity[:3]]))
+        twists = [np.array([0.0, 0.0, x[3], *x[:3]]) for x in (velocity, acceleration)]
+        return PoseReference(T, *twists)
 
     return target
 
 
-@pytest.mark.parametrize('case', [(0, 4.0), *tiers.slow([(1, 14.0), (2, 14.0)])])
-def test_follows_a_slow_path_with_friction_fed_forward(law, case):
-    seed, seconds = case
-    distance, angle = Run(law, slow_path(law), seconds, seed=seed).off.T
+@pytest.mark.parametrize(
+    'case', [(0, 4.0, 1.0), *tiers.slow([(1, 14.0, 1.0), (2, 14.0, 1.0), (1, 7.0, 3.0)])]
+)
+def test_follows_a_path_with_friction_fed_forward(law, case):
+    seed, seconds, speed = case
+    distance, angle = Run(law, path(law, speed), seconds, seed=seed).off.T
     assert distance.max() < 1.5  # mm
     assert np.sqrt(np.mean(angle**2)) < 0.3  # degrees
     assert angle.max() < 0.5  # where a joint reverses
@@ -124,9 +138,34 @@ def test_follows_a_slow_path_with_friction_fed_forward(law, case):
 
 @pytest.mark.slow
 def test_friction_that_is_not_fed_forward_keeps_the_frame_from_its_target(law):
-    distance, angle = Run(law, slow_path(law), 6.0, friction=False).off.T
+    distance, angle = Run(law, path(law), 6.0, friction=False).off.T
     assert distance.max() > 3.0
     assert angle.max() > 0.8
+
+
+@pytest.mark.slow
+def test_an_acceleration_that_is_not_fed_forward_bends_the_spring(law):
+    distance, _ = Run(law, path(law, 3.0, accelerates=False), 4.0).off.T
+    assert distance.max() > 4.0
+
+
+@pytest.mark.slow
+def test_a_pose_that_jumps_is_followed_smoothly(law):
+    """By 0.17 m and 0.3 rad: 10 mm off the target without its acceleration."""
+    follower = PoseFollower(PoseLimits(), 0.1)
+    start = law.arm.forward_kinematics(POSTURE, TOOL)
+    goal = np.array(displaced(start.tolist(), [0.0, 0.0, 0.3, 0.1, 0.1, -0.1]))
+    follower.reference(start, 10**9)
+
+    def target(t):
+        follower.follow(goal, 10**9 + round(1e9 * t))
+        # The frame is never far from the target here.
+        return follower.reference(follower.present.pose, 10**9 + round(1e9 * t))[0]
+
+    found = Run(law, target, 2.0)
+    assert found.off[:, 0].max() < 3.0  # mm
+    assert np.abs(np.diff(found.torques[5:], axis=0)).max() < 2.0  # N m in a millisecond
+    np.testing.assert_allclose(follower.present.pose, goal, atol=1e-9)
 
 
 @pytest.mark.parametrize('case', [(1, 0), *tiers.slow([(-1, 1), (1, 2)])])
@@ -156,12 +195,17 @@ def test_to_the_stretched_elbow_and_back(law, profile):
     way = 0.32 * (wrist - shoulder) / np.linalg.norm(wrist - shoulder)
 
     def target(t):
-        phase = np.pi * min(t / 6.0, 1.0)
+        rate = np.pi / 8.0
+        s, c = np.sin(rate * min(t, 8.0)), np.cos(rate * min(t, 8.0))
         T = start.copy()
-        T[:3, 3] += way * np.sin(phase) ** 2
-        return PoseReference(T, np.append(np.zeros(3), np.pi / 6.0 * np.sin(2 * phase) * way))
+        # sin^4, without steps of the acceleration
+        T[:3, 3] += s**4 * way
+        velocity, acceleration = 4 * s**3 * c * rate, 4 * s**2 * (3 * c**2 - s**2) * rate**2
+        return PoseReference(
+            T, *(np.append(np.zeros(3), x * way) for x in (velocity, acceleration))
+        )
 
-    found = Run(law, target, 6.5, profile=profile)
+    found = Run(law, target, 8.5, profile=profile)
     assert np.linalg.svd(arm.jacobian(found.q, TOOL), compute_uv=False).min() < 1e-3
     assert found.off[:, 0].max() > 45.0  # mm
     limit = arm.model.effort_limit

@@ -5,8 +5,15 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
-from robot_dynamics.algorithms.pose_motion import Target, advanced, approach, displacement
+from robot_dynamics.algorithms.pose_motion import (
+    ACCELERATION_POLE,
+    Target,
+    advanced,
+    approach,
+    displacement,
+)
 from robot_dynamics.algorithms.pose_motion import displaced as displaced_rows
 from robot_dynamics.control.motions import Phase
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
@@ -87,6 +94,28 @@ def test_is_continuous_however_the_poses_jump():
     np.testing.assert_allclose(velocity, mean, atol=2e-2)
     R = targets[-1].pose[:3, :3]
     np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-14)
+
+
+def test_the_acceleration_is_that_of_the_motion_behind_one_pole():
+    rng, one = np.random.default_rng(1), follower()
+    targets = [one.present]
+    for _ in range(5):
+        targets += followed(one, displaced(START, 0.1 * rng.normal(size=6)), 0.3, every=30)
+    velocity, acceleration = (
+        np.array([getattr(target, name) for target in targets])
+        for name in ('velocity', 'acceleration')
+    )
+    kept = np.exp(-ACCELERATION_POLE * 1e-3)
+    expected = lfilter([1 - kept], [1, -kept], np.diff(velocity, axis=0) / 1e-3, axis=0)
+    np.testing.assert_allclose(acceleration[1:], expected, atol=1e-9)
+    most = np.array(LIMITS.acceleration)
+    assert (norms(acceleration).max(axis=0) <= most * (1 + 1e-9)).all()
+    assert (norms(np.diff(acceleration, axis=0)).max(axis=0) <= 2 * most * (1 - kept)).all()
+    # The fastest motion changes its own at once.
+    assert (norms(np.diff(velocity, 2, axis=0)).max(axis=0) > most * 1e-3).all()
+    # At rest it decays.
+    followed(one, one.present.pose, 2.0)
+    assert np.abs(one.present.acceleration).max() < 1e-6
 
 
 def test_stays_near_a_frame_that_is_stopped():
@@ -193,7 +222,7 @@ def test_an_approach_ends_at_rest_at_any_rate(dt):
 def test_machine_code_and_scalars_take_the_same_steps(sign):
     rng = np.random.default_rng(3)
     limits = (LIMITS.velocity, LIMITS.acceleration, LIMITS.distance)
-    one, target = follower(), Target(START.tolist(), [0.0] * 6)
+    one, target = follower(), Target(START.tolist(), [0.0] * 6, [0.0] * 6)
     for k in range(1, 40):
         goal = displaced(START, sign * 0.2 * rng.normal(size=6))
         one.follow(goal, 1000 * MS + k * MS)
@@ -201,3 +230,4 @@ def test_machine_code_and_scalars_take_the_same_steps(sign):
         target = advanced(START.tolist(), target, goal.tolist(), 1.0, limits, 1e-3)
         np.testing.assert_allclose(found.pose, target.pose, atol=1e-13)
         np.testing.assert_allclose(found.velocity, target.velocity, atol=1e-12)
+        np.testing.assert_allclose(found.acceleration, target.acceleration, atol=1e-10)

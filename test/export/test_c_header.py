@@ -329,6 +329,7 @@ def test_impedance_with_its_state(write, tmp_path, kind):
     q, qd = np.array([0.4, -0.9]), np.array([0.2, 0.1])
     posture, moving = np.array([0.1, -0.2]), np.array([0.01, -0.02])
     target = PoseReference(arm.forward_kinematics(q + 0.1, frame), np.linspace(-0.1, 0.2, 6))
+    target = target._replace(acceleration=np.linspace(0.3, -0.2, 6))
     wrench = np.linspace(1.0, 2.0, 6)
     for _ in range(2):
         expected = law.torque(
@@ -341,7 +342,7 @@ def test_impedance_with_its_state(write, tmp_path, kind):
             time_step=1e-3,
         )
         z = expected.z
-    given = [q, qd, target.pose, target.velocity, wrench, posture, moving, soft.stiffness]
+    given = [q, qd, *target, wrench, posture, moving, soft.stiffness]
     given += [[2.0, 2.0], soft.damping, [1e-3, 1e-3], [1e-3]]
     rows = [', '.join(map(repr, np.ravel(x).tolist())) for x in given]
     tables = '\n'.join(f'static const double x{i}[] = {{{row}}};' for i, row in enumerate(rows))

@@ -21,7 +21,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from robot_dynamics.algorithms.pose_motion import displaced, displacement
+from robot_dynamics.algorithms.pose_motion import ACCELERATION_POLE, displaced, displacement
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
 from robot_dynamics.control.feedforward import waypoint_efforts
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, StiffnessRamp
@@ -123,6 +123,8 @@ class Motions(RuleBasedStateMachine):
             moved = displacement(self.frame, pose)
             step = displacement(self.target.pose, target.pose)
             change = target.velocity - self.target.velocity
+            jerk = target.acceleration - self.target.acceleration
+            taken = 1 - np.exp(-ACCELERATION_POLE * dt)
             for part, v, a in zip(
                 (slice(3), slice(3, 6)), POSES.velocity, POSES.acceleration, strict=True
             ):
@@ -130,6 +132,8 @@ class Motions(RuleBasedStateMachine):
                 assert np.linalg.norm(step[part]) <= 1.001 * allowed
                 assert np.linalg.norm(target.velocity[part]) <= v * (1 + 1e-9)
                 assert np.linalg.norm(change[part]) <= a * dt * 1.001 + 1e-9
+                assert np.linalg.norm(target.acceleration[part]) <= a * 1.001 + 1e-6
+                assert np.linalg.norm(jerk[part]) <= 2 * a * taken * 1.001 + 1e-6
         springs = self.ramp.advance(self.springs, dt, np.zeros(6))
         found = SPRINGS[id(self.arm)].torque(
             state.q,
