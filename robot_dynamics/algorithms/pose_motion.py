@@ -71,9 +71,7 @@ def advanced(
     way = displacement(target.pose, near(frame, goal, distance))
     steps, velocity = [], []
     for k, part in enumerate((slice(0, 3), slice(3, 6))):
-        step, v = approach(
-            way[part], target.velocity[part], follows, speed[k], most[k], dt
-        )
+        step, v = approach(way[part], target.velocity[part], follows, speed[k], most[k], dt)
         steps += step
         velocity += v
     # a <- a + (1 - e^(-b dt)) ((v - v_before) / dt - a)
