@@ -10,8 +10,8 @@ by non-negative least squares. |r| is the smallest of the last `DEBOUNCE`, witho
 Contact is a rho_j above a multiple of lambda_j. How large that has to be follows from the largest
 rho / lambda of each `BLOCK`, whose distribution is that of Gumbel. It extrapolates what was
 learned, not motion of another kind: a joint that creeps within its pre-sliding range, where the
-memory of friction errs, may exceed it. Joints whose Coulomb friction is above lambda_j sigma_0j
-are named.
+memory of friction errs by up to the Coulomb friction c_j, may exceed it. Joints with a factor
+c_j / (lambda_j sigma_0j) above 1 are named, with that factor.
 
 An error of a time stamp changes all joint positions by qd times the error, and r along the
 momentum: learning reports how much of r is.
@@ -35,6 +35,7 @@ from robot_dynamics.spatial import Array
 
 DEBOUNCE = 2.5e-3  # s: three samples at 1 kHz, one at 250 Hz
 BLOCK = 10.0  # s
+TINY = 1e-12  # N m or N
 FEWEST_BLOCKS = 12
 CLEAN = 0.9  # probability of an hour without a false contact
 ENOUGH = 600.0  # s of free motion to learn from
@@ -103,7 +104,7 @@ class Learned(NamedTuple):
     correlation: float  # of the external torques with the momentum, 0 to 1
     missing: tuple[int, ...]  # joints that did not move enough to learn from
     slow_along: bool  # the observer had slower poles along the momentum
-    creeping: tuple[int, ...]  # joints whose pre-sliding friction may exceed what was learned
+    creep: Array  # (n,) factor that friction alone may reach within the pre-sliding range
 
     @property
     def stamps_jitter(self) -> bool:
@@ -111,6 +112,11 @@ class Learned(NamedTuple):
         # Of n independent joints 1 / n is along any direction.
         chance = 1 / np.size(self.thresholds.level)
         return self.correlation**2 > chance + ALONG * (1 - chance)
+
+    @property
+    def creeping(self) -> tuple[int, ...]:
+        """Joints whose pre-sliding friction may exceed what was learned."""
+        return tuple(np.flatnonzero(self.creep > 1).tolist())
 
     def text(self, joint_names: tuple[str, ...], contact_factor: float) -> str:
         """Return in a sentence how far the thresholds can be relied on."""
@@ -122,10 +128,11 @@ class Learned(NamedTuple):
                 f'{100 * CLEAN:.0f} % of hours are clean at the factor {self.factor:.2f}; the '
                 f'margin of {contact_factor:g} is {margin:.0f} %'
             )
-            if self.creeping:
+            creeping = [f'{joint_names[j]} {self.creep[j]:.2f}' for j in self.creeping]
+            if creeping:
                 parts.append(
-                    f'that is not of {_listed(joint_names, self.creeping)} creeping within the '
-                    'pre-sliding range, where friction alone may exceed the thresholds'
+                    'a joint that creeps within its pre-sliding range may reach the factor '
+                    f'{", ".join(creeping)} by friction alone'
                 )
         if seconds < ENOUGH:
             parts.append(f'learn for {(ENOUGH - seconds) / 60:.1f} more minutes')
@@ -200,7 +207,7 @@ class FreeMotion:
             _correlation(fast, p),
             missing,
             self._slow_along,
-            tuple(np.flatnonzero((level > 0) & (self._remembered > level * noise)).tolist()),
+            np.where(level > 0, self._remembered, 0.0) / np.maximum(level * noise, TINY),
         )
 
 
