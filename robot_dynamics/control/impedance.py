@@ -217,6 +217,7 @@ class CartesianImpedance:
             qd,
             pose.reshape(*pose.shape[:-2], 16),
             target.velocity,
+            target.acceleration,
             wrench,
             q if posture is None else posture,
             impedance.stiffness,
@@ -286,8 +287,8 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
 def impedance_slopes(arm: Dynamics, frame: str) -> Callable[..., Array]:
     """Return the compiled derivative of the law along a direction (dq, dqd) of the state.
 
-    Its other arguments are q, qd, the pose of the target (16), its velocity, the wrench, posture,
-    stiffness (6), that of the posture (n) and the two dampings.
+    Its other arguments are q, qd, the pose of the target (16), its velocity and acceleration, the
+    wrench, posture, stiffness (6), that of the posture (n) and the two dampings.
     """
     n = arm.model.n
 
@@ -299,6 +300,7 @@ def impedance_slopes(arm: Dynamics, frame: str) -> Callable[..., Array]:
         qd: Any,
         target: Any,
         velocity: Any,
+        acceleration: Any,
         wrench: Any,
         posture: Any,
         stiffness: Any,
@@ -312,6 +314,7 @@ def impedance_slopes(arm: Dynamics, frame: str) -> Callable[..., Array]:
             Springs(stiffness, damping[0], posture, posture_stiffness, damping[1]),
             [target[k : k + 4] for k in range(0, 16, 4)],
             velocity,
+            acceleration,
             wrench,
             still,
             Sliding([still] * len(TERMS), [1.0] * n, 0.0, still, 0.0),
@@ -320,8 +323,8 @@ def impedance_slopes(arm: Dynamics, frame: str) -> Callable[..., Array]:
         )
         return total_slopes(found.impedance, found.gravity)
 
-    inputs = {'dq': n, 'dqd': n, 'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'wrench': 6}
-    inputs |= {'posture': n, 'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
+    inputs = {'dq': n, 'dqd': n, 'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'acceleration': 6}
+    inputs |= {'wrench': 6, 'posture': n, 'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
     return arm.programs.compiled(f'cartesian_impedance_slopes of {frame}', slopes, inputs).call
 
 

@@ -50,7 +50,7 @@ def check_cartesian(arm, frame, rng):
     law, n = CartesianImpedance(arm, frame), arm.model.n
     q, qd = rng.uniform(-1, 1, (2, 4, n))
     near = arm.forward_kinematics(q + 0.1 * rng.normal(size=(4, n)), frame)
-    target = PoseReference(near, 0.3 * rng.normal(size=(4, 6)))
+    target = PoseReference(near, *(0.3 * rng.normal(size=(2, 4, 6))))
     own = Impedance([200, 600, 1500], [10, 20, 40], 0.6, rng.uniform(0, 20, n), 3.0)
     others = {'posture': q[0] + 0.3, 'wrench': 10 * rng.normal(size=6)}
     by_q, by_qd = law.derivatives(q, qd, target, own, **others)
@@ -63,7 +63,7 @@ def check_cartesian(arm, frame, rng):
     result = law.derivatives(q, qd, target, own, **others, out=(out[0], out[1]))
     assert np.shares_memory(result.dtau_dq, out)
     np.testing.assert_array_equal(out, (by_q, by_qd))
-    one = PoseReference(target.pose[2], target.velocity[2])
+    one = PoseReference(*(part[2] for part in target))
     single = law.derivatives(q[2], qd[2], one, own, **others)
     np.testing.assert_allclose(single.dtau_dq, by_q[2], rtol=0, atol=1e-12 * np.abs(by_q).max())
     with pytest.raises(ShapeError, match='out'):
