@@ -122,8 +122,9 @@ class Ours:
         return timeit.timeit(lambda: self._simulate(), number=1)
 
     def _simulate(self, *arms: int) -> Any:
+        start = (np.broadcast_to(x, (*arms, len(x))) for x in self._start) if arms else self._start
         return self._arm.simulate(
-            *(np.broadcast_to(array, (*arms, len(array))) for array in self._start),
+            *start,
             self._rest,
             steps=STRETCH,
             time_step=TIME_STEP,

@@ -134,7 +134,7 @@ TARGETS = (
     Target(
         '100-joint chain, single call ID', 'x', 1, 3, _single(single.NEW, ID, robot='chain100')
     ),
-    Target('simulation steps, against mj_step', 'x', 8, 17, _steps),
+    Target('simulation steps, against mj_step', 'x', 13, 15, _steps),
     Target('100-joint chain, compile ID', 's', 2, None, _compile(ID, 'chain100')),
     Target(
         '100-joint chain, compile FD', 's', 2, None, _compile(('forward_dynamics',), 'chain100')

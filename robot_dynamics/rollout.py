@@ -20,9 +20,6 @@ from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.states import extreme_postures
 from robot_dynamics.spatial import Array
 
-# Steps of one state whose path is kept in memory at a time.
-STRETCH = 1000
-
 # Largest product of the time step and the rate [1/s] at which viscous friction brakes a joint.
 # Beyond it an integrator that evaluates friction at given velocities reverses the joint, farther
 # each time.
@@ -65,17 +62,10 @@ def simulate(
         for name, value in zip(names, (q, qd, tau), strict=True)
     }
     if all(array.ndim == 1 for array in given.values()):
-        return _alone(step, count, h, **given)
+        alone: State = step.end(count, **given, time_step=np.array([h]))
+        return alone
     result: State = step.advance(count, **given, time_step=[h])
     return result
-
-
-def _alone(step: CompiledFunction, steps: int, h: float, q: Array, qd: Array, tau: Array) -> State:
-    """Return the state after some steps from one state, with the least overhead."""
-    for begin in range(0, steps, STRETCH):
-        path = step.iterate(min(STRETCH, steps - begin), q=q, qd=qd, tau=tau, time_step=[h])
-        q, qd = path.q[-1], path.qd[-1]
-    return State(np.array(q), np.array(qd))
 
 
 def rollout(step: CompiledFunction, q: Any, qd: Any, tau: Any, *, time_step: float) -> State:

@@ -2,6 +2,7 @@
 """Compiled simulation against MuJoCo, SciPy's integrator, and single states against batches."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import numpy as np
@@ -9,8 +10,8 @@ import pytest
 import robots
 from scipy.integrate import solve_ivp
 
-from robot_dynamics import rollout as stepping
 from robot_dynamics.algorithms.integrators import INTEGRATORS
+from robot_dynamics.codegen.calls import iteration
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, ShapeError
 from robot_dynamics.model.robots import planar_2r, random_tree
@@ -143,8 +144,20 @@ def test_leading_axes_broadcast_and_arguments_are_unchanged(arm):
 def test_a_long_run_in_stretches_equals_one_run(arm, monkeypatch):
     q, qd, tau = states()
     whole = arm.simulate(q, qd, tau, steps=20)
-    monkeypatch.setattr(stepping, 'STRETCH', 3)
+    monkeypatch.setattr(iteration, 'AT_ONCE_ALONE', 3)
     np.testing.assert_array_equal(arm.simulate(q, qd, tau, steps=20).qd, whole.qd)
+
+
+def test_motions_in_threads_do_not_share_memory(arm):
+    q, qd, tau = states(4)
+    expected = [arm.simulate(*each, steps=700).q for each in zip(q, qd, tau, strict=True)]
+
+    def repeated(k):
+        return [arm.simulate(q[k], qd[k], tau[k], steps=700).q for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as threads:
+        for found, end in zip(threads.map(repeated, range(4)), expected, strict=True):
+            np.testing.assert_array_equal(found, np.broadcast_to(end, (20, N)))
 
 
 def test_no_step_returns_copies(arm):

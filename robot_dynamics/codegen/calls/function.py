@@ -28,7 +28,7 @@ from robot_dynamics.codegen.calls.call_wrapper import (
     choosing_call,
     portable_call,
 )
-from robot_dynamics.codegen.calls.iteration import Feedback
+from robot_dynamics.codegen.calls.iteration import Feedback, Path
 from robot_dynamics.codegen.calls.kernels import Kernels, MachineKernels, PythonKernels
 from robot_dynamics.codegen.calls.recipe import Recipe
 from robot_dynamics.codegen.calls.threads import VariableError
@@ -168,6 +168,7 @@ class CompiledFunction:
         self._bound = dict(bound)
         self._result_type = result_type
         self._documentation = documentation
+        self._paths: list[Path] = []
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Compute. Positional or named inputs `(..., size)`; `out=` takes the arrays to fill."""
@@ -268,6 +269,22 @@ class CompiledFunction:
             ShapeError: an input has another shape, or an output that of no vector to feed back.
         """
         return self._packed(self._feedback().iterate(steps, values))
+
+    def end(self, steps: int, **values: Array) -> Any:
+        """Return what `advance` returns for one sample, in less time and without its checks.
+
+        Args:
+            steps: how often.
+            values: all inputs by name, float64 vectors (size,). Each output is fed back into the
+                input of its name.
+        """
+        try:
+            path = self._paths.pop()  # no other thread uses it now
+        except IndexError:
+            path = Path(self.kernels, self._bound)
+        results = path.end(steps, values)
+        self._paths.append(path)
+        return self._packed(results)
 
     def advance(self, steps: int, *, changing: Sequence[str] = (), **values: Any) -> Any:
         """Apply the function again and again to any number of samples, and return the end.

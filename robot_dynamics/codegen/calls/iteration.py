@@ -33,6 +33,38 @@ FEWEST = 100
 AT_ONCE_ALONE = 1000
 
 
+class Path:
+    """Memory for the trajectory of one sample under constant inputs, and the loop that fills it.
+
+    To prepare both takes as long as a hundred steps of an arm: a path is used again.
+    """
+
+    def __init__(self, kernels: Kernels, bound: Mapping[str, Array]):
+        inputs = kernels.signature.inputs
+        self._given = {name: bound.get(name, np.empty(size)) for name, size in inputs}
+        self._paths = []
+        rows = {name: as_rows(x, (AT_ONCE_ALONE,)) for name, x in self._given.items()}
+        for name, shape in kernels.signature.outputs:
+            path = np.empty((AT_ONCE_ALONE + 1, *shape))
+            self._paths.append(path)
+            self._given[name], rows[name] = path[0], path[:-1]
+        self._fill = kernels.scanner(
+            [rows[name] for name, _ in inputs], [path[1:] for path in self._paths]
+        )
+
+    def end(self, steps: int, values: Mapping[str, Array]) -> list[Array]:
+        """Return the outputs (size) of the last step: vectors (size,) of what is not bound."""
+        for name, vector in values.items():
+            self._given[name][:] = vector
+        count = 0
+        for begin in range(0, steps, AT_ONCE_ALONE):
+            for path in self._paths:
+                path[0] = path[count]
+            count = min(AT_ONCE_ALONE, steps - begin)
+            self._fill(count)
+        return [path[count].copy() for path in self._paths]
+
+
 @dataclass(frozen=True)
 class Feedback:
     """A function whose outputs are fed back into the inputs of their names."""

@@ -77,6 +77,12 @@ class Kernels(ABC):
             row = slice(i, i + 1)
             self.run([array[row] for array in inputs], [array[row] for array in outputs])
 
+    def scanner(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int], None]:
+        """Return `scan` of the first rows of these arrays, whose number it takes."""
+        return lambda count: self.scan(
+            [array[:count] for array in inputs], [array[:count] for array in outputs]
+        )
+
     def rollout(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
         """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs.
 
@@ -198,9 +204,18 @@ class MachineKernels(Kernels):
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run row after row: rows of outputs may be later rows of inputs."""
+        self.scanner(inputs, outputs)(outputs[0].shape[0])
+
+    def scanner(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Callable[[int], None]:
+        """Return `scan` of the first rows of these arrays, whose number it takes."""
         kernel, memory = self._on_many('scan')
-        given = [*inputs, *loop_memory(memory)]
-        kernel(*_row_addresses(given, outputs), 0, outputs[0].shape[0])
+        arrays = [*inputs, *loop_memory(memory)], outputs
+        addresses = _row_addresses(*arrays)
+
+        def scan(count: int, _: object = arrays) -> None:  # keeps the arrays
+            kernel(*addresses, 0, count)
+
+        return scan
 
     def rollout(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
         """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs."""
