@@ -61,7 +61,7 @@ def test_batches_and_steps(results):
     results.batches = [Batch('arm', 6, 'inverse_dynamics', 100, ns, 0.0)]
     assert target('batch, one core, against a Python loop').worst(results)[0] == 40.0
     assert target('batch, one core, against its pool').verdict(results) == MISSED
-    rates = {stepping.SIMULATE: 4e6, stepping.SIMULATOR: 1e5, stepping.MUJOCO: 4e5}
+    rates = {stepping.SIMULATE: 6e6, stepping.SIMULATOR: 1e5, stepping.MUJOCO: 4e5}
     results.stepping = [Stepping('arm', 6, rates, 0.0)]
     assert target('simulation steps').verdict(results) == MET
 
