@@ -43,7 +43,6 @@ OWNERS = [
             'scalars.py',  # of floats, arrays and recorded scalars
             'algorithms/dual_numbers.py',  # and of dual numbers
             'codegen/',  # what programs compute it with
-            'algorithms/dual_numbers.py',  # of scalars with derivatives
         ),
     ),
     Row(

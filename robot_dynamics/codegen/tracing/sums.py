@@ -16,10 +16,8 @@ from robot_dynamics.codegen.tracing.program import Node, Nodes, Program, moved, 
 
 SUMS = ('add', 'sub')
 
-# A sum is merged into one that follows within so many nodes: farther ones would keep registers
-# busy. Of 0, 8, 16, 24, 32, 40, 64 and 200, 32 was the fastest for arms of six and seven joints:
-# steps and forward dynamics take 3 to 7 % less than with 8, no function more than 2 % more.
-NEAR = 32
+# A sum is merged into one that follows within so many nodes: its terms would keep registers busy.
+NEAR = 8
 
 # Cycles from operands to result, roughly; additions, multiplications and what is not named take 4.
 LATENCY = {'input': 0, 'constant': 0, 'neg': 1, 'div': 13, 'sqrt': 20, 'sin': 60, 'cos': 60}
