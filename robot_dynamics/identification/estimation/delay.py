@@ -86,7 +86,10 @@ def _of_variant(problem: Problem) -> Pooled:
     """Return the mean of the joints' delays, with a variance between them."""
     terms, start = problem.terms(problem.start), problem.start
     seen = [rows for rows, *_ in problem.recordings]
-    directions = [[rows.sliding_directions(DRY, length) for rows in seen] for length in LENGTHS]
+    # Every second length: friction of the others is nearly a sum of theirs.
+    directions = [
+        [rows.sliding_directions(DRY, length) for rows in seen] for length in LENGTHS[::2]
+    ]
     columns = {
         j: joint_columns(problem, terms, j)
         for j in np.flatnonzero(terms.effort.any(axis=0)).tolist()
@@ -110,7 +113,8 @@ def _of_variant(problem: Problem) -> Pooled:
         estimates = []
         for j, own in columns.items():
             A = np.column_stack([own, *(features[:, j] for features in dry)])
-            size = np.maximum(np.linalg.norm(A, axis=0), 1e-300)
+            size = np.linalg.norm(A, axis=0)
+            size[size == 0.0] = 1.0
             A = A / size
             # effort(t) = model(t - d) = A x - d d(A x)/dt: the slope has no noise of the efforts
             x, _, rank, _ = np.linalg.lstsq(A[some], effort[some, j], rcond=RANK)
