@@ -189,6 +189,12 @@ def step_inputs(arm: Dynamics, frame: str | None, q: Array) -> dict[str, Array]:
     found |= {'posture_stiffness': [10.0] * n, 'presliding': [1e-3] * n}
     found |= {'stiffness': [30.0] * 3 + [600.0] * 3}
     given = {name: np.array(value) for name, value in found.items()}
+    # Slow, as the direction of sliding has the rounding errors of velocities times 1 / presliding.
+    given |= {
+        'velocity': np.linspace(-0.01, 0.01, 6),
+        'posture_velocity': np.linspace(0.01, -0.01, n),
+    }
+    given |= {'acceleration': np.linspace(-1.0, 1.0, 6)}
     if frame is not None:
         given['target'] = np.ravel(arm.forward_kinematics(q + 0.1, frame))
     return given
