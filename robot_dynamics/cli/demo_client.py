@@ -43,6 +43,7 @@ TOPICS = {
 }
 DEEP = QoSProfile(depth=2000)  # the messages of a second
 TIMEOUT = 10.0  # s, for an answer that takes milliseconds
+REPEAT = 1.0  # s without an answer, after which a request is sent again
 START_TIMEOUT = 60.0  # s, for nodes that compile, or load the robot into another engine
 
 
@@ -98,6 +99,32 @@ class Run:
         sent = {row.stamp: row.sent for row in self.rows['states']}
         answers = [row for row in self.rows['torque'] if row.stamp in sent]
         return np.array([row.sent - sent[row.stamp] for row in answers]) / messages.SECOND
+
+
+class Requests:
+    """A request to a service that is sent again until there is a response.
+
+    The response to a client that the service has not discovered yet is lost, even if the client
+    has discovered the service.
+    """
+
+    def __init__(self, ask: Callable[[], Any]):
+        """Send the request; `ask` sends one and returns its future."""
+        self._ask = ask
+        self._futures = [ask()]
+        self._sent = time.monotonic()
+
+    def answered(self) -> bool:
+        """Return whether there is a response; send the request again after REPEAT seconds."""
+        if time.monotonic() > self._sent + REPEAT:
+            self._futures.append(self._ask())
+            self._sent = time.monotonic()
+        return any(future.done() for future in self._futures)
+
+    @property
+    def response(self) -> Any:
+        """The first response."""
+        return next(future for future in self._futures if future.done()).result()
 
 
 class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
@@ -210,7 +237,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
         self.wait(lambda: [*self._stamps] == [0, 0], 'paused state')
         values = [Parameter(f'compensate_{term}', value=compensate) for term in TERMS]
         self._answer(
-            self._parameters.set_parameters([value.to_parameter_msg() for value in values]),
+            lambda: self._parameters.set_parameters([v.to_parameter_msg() for v in values]),
             'parameters of feedforward_node',
         )
         self._run = run = Run(trajectory)
@@ -236,10 +263,12 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
 
     def _simulate(self, verb: str) -> None:
         service = f'simulator_node/{verb}'
-        response = self._answer(self._simulator[verb].call_async(Trigger.Request()), service)
+        client = self._simulator[verb]
+        response = self._answer(lambda: client.call_async(Trigger.Request()), service)
         if not response.success:
             raise DemoFailed(f'{service}: {response.message}')
 
-    def _answer(self, future: Any, what: str) -> Any:
-        self.wait(future.done, what)
-        return future.result()
+    def _answer(self, ask: Callable[[], Any], what: str) -> Any:
+        requests = Requests(ask)
+        self.wait(requests.answered, what)
+        return requests.response

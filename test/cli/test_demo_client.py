@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records of a run, the figures computed from them, and the picture; without nodes."""
 
+from concurrent.futures import Future
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy')
 
+from robot_dynamics.cli import demo_client
 from robot_dynamics.cli.demo import REPORT, SIMULATION, DemoRobot, summarize
-from robot_dynamics.cli.demo_client import TERMS, Row, Run
+from robot_dynamics.cli.demo_client import REPEAT, TERMS, Requests, Row, Run
 from robot_dynamics.cli.demo_figure import draw, interesting_joints
 from robot_dynamics.cli.demo_nodes import TIME_STEP
 from robot_dynamics.control import Trajectory
@@ -52,6 +56,25 @@ def test_repeated_states_and_answers_to_other_runs_are_not_recorded():
     assert run.column('states', 'stamp').tolist() == [3, 7]
     assert run.column('states', 'values').tolist() == [[3, -3, 0], [7, -7, 0]]
     assert run.rows['torque'] == [Row(7, 70, [2.0])]
+
+
+@pytest.mark.parametrize('late', [0, 1])
+def test_a_request_without_a_response_is_sent_again(monkeypatch, late):
+    sent, now = [], [0.0]
+    monkeypatch.setattr(demo_client, 'time', SimpleNamespace(monotonic=lambda: now[0]))
+
+    def ask():
+        sent.append(Future())
+        return sent[-1]
+
+    requests = Requests(ask)
+    for part, expected in ((0.5, 1), (0.9, 1), (1.1, 2), (1.9, 2)):
+        now[0] = part * REPEAT
+        assert not requests.answered()
+        assert len(sent) == expected
+    sent[late].set_result('paused')
+    assert requests.answered()
+    assert requests.response == 'paused'
 
 
 def test_error_is_measured_minus_desired():
