@@ -177,8 +177,9 @@ def closest_consistent(
     divergence = cp.sum([cp.trace(one) - cp.log_det(one) for one in X])
     constraints = [one >> SMALLEST * np.eye(4) for one in X]
     bounded = np.flatnonzero(np.isfinite(lower))
+    least = (lower * unit)[bounded]
     if len(bounded):
-        constraints.append((x + centre)[size + bounded] >= (lower * unit)[bounded])
+        constraints.append((x + centre)[size + bounded] >= least)
     squares = cp.sum_squares(A @ x - (b - A @ centre))
     objective = squares + weight * divergence
     # A description far from the data ends on the bounds: large numbers stop the solver there.
@@ -198,7 +199,7 @@ def closest_consistent(
         raise SolverError(f'the convex problem was not solved: {reason}')
     rest = (x.value + centre)[size:]
     # An interior-point method ends near a bound, not on it.
-    rest[bounded] = np.where(rest[bounded] < NEGLIGIBLE, 0.0, rest[bounded])
+    rest[bounded] = np.where(rest[bounded] < least + NEGLIGIBLE, least, rest[bounded])
     return np.array([one.value for one in X]), rest / unit
 
 

@@ -78,6 +78,15 @@ def test_inconsistent_data_leave_consistent_bodies_and_bounds():
     assert rest[0] == 0.0
 
 
+def test_what_the_rows_hardly_tell_keeps_its_bound():
+    theta = some_bodies(number=1)
+    scaled = bodies(theta, np.zeros_like(theta))
+    A = np.hstack([RNG(2).normal(size=(300, 10)), np.full((300, 1), 1e-6)])
+    b = A @ np.append(theta, -1.0)  # below the bound, as a drive gain of noise may be
+    _, rest = closest_consistent(A, b, scaled, np.array([0.05]), 1.0)
+    assert rest == [0.05]
+
+
 def test_the_minimum_is_stationary():
     theta = some_bodies(number=2)
     scaled = bodies(theta, np.zeros_like(theta))
