@@ -32,7 +32,7 @@ IDENTIFIED = 'identified'  # stamps jitter; model, gains, offsets and thresholds
 DELAYS = {
     'hardware stamps': ((15, 25), (20, 40)),
     'jitter': ((15, 45), (20, 40)),
-    IDENTIFIED: ((15, 45), (20, 45)),
+    IDENTIFIED: ((15, 45), (20, 40)),
 }
 # Time after the onset, ms, median and 90th percentile of the relative error of a force
 AFTER, MEDIAN, MOST = 50, 0.10, 0.15

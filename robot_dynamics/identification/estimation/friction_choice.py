@@ -28,7 +28,9 @@ from robot_dynamics.spatial import Array
 AUTO = 'auto'
 CHOICES = ('coulomb', 'load', 'coulomb_memory', 'load_memory')  # of AUTO, the simplest first
 FOLDS = 8
-LENGTHS = (1e-4, 3e-4, 1e-3, 3e-3)  # pre-sliding, rad or m
+# Pre-sliding, rad or m. With steps of 3.3, the residual at rest of a wrist was twice as large, and
+# so were its thresholds of contact.
+LENGTHS = (1e-4, 1.8e-4, 3e-4, 5.5e-4, 1e-3, 1.8e-3, 3e-3)
 WORTH = 0.02  # relative decrease of the residual (geometric mean) by a more complex law
 JOINT_WORSE = 0.05  # relative increase of that of one joint, at most
 CERTAIN = 2.0  # standard errors over the folds of a decrease that is preferred
