@@ -58,7 +58,7 @@ def scores(described, seed, friction):
 @pytest.mark.parametrize(
     ('described', 'friction', 'seeds'),
     [
-        pytest.param(PANDA, 'coulomb_memory', range(3), id='memory', marks=pytest.mark.slow),
+        pytest.param(PANDA, 'coulomb_memory', range(12), id='memory', marks=pytest.mark.slow),
         pytest.param(PANDA, 'coulomb', range(12), id='another law', marks=pytest.mark.slow),
         pytest.param(ROUGH, 'auto', range(12), id='much friction', marks=pytest.mark.slow),
     ],
