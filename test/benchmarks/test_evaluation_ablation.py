@@ -2,6 +2,7 @@
 """Ablation of the search of causes: its stages exist, and searches with shared results agree."""
 
 import numpy as np
+import pytest
 
 from benchmarks import evaluation as rates
 from benchmarks import evaluation_ablation as ablation
@@ -18,6 +19,7 @@ def test_changes_are_undone():
             assert [vars(thing).get(name) for thing, name, _ in changes] == before
 
 
+@pytest.mark.slow
 def test_searches_that_share_results_find_the_same_and_each_has_a_name():
     noise, seed, asked, counts = rates.NOISES[0], 7, ablation._Asked(), []
     error = rates.error('kuka_iiwa', 'correct', 'slow', seed)

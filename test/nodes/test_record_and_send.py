@@ -291,6 +291,7 @@ def test_without_joint_states_nothing_is_recorded(graph, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_recording_is_replaced_on_request_and_nothing_else(graph, states, tmp_path, capsys):
     folder = tmp_path / 'run'
     short = '--duration', '0.1'
@@ -402,13 +403,14 @@ def test_a_violated_tolerance_is_exit_code_1(graph, still, motion):
     assert (code, 'path tolerance violated' in output) == (1, True), output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('end', 'reason'),
     [
         ('stop', 'cancelled: stopped by ~/stop'),
-        pytest.param('replace', 'replaced by another trajectory', marks=pytest.mark.slow),
-        pytest.param('disable', 'cancelled: disabled', marks=pytest.mark.slow),
-        pytest.param('deactivate', 'inactive', marks=pytest.mark.slow),
+        ('replace', 'replaced by another trajectory'),
+        ('disable', 'cancelled: disabled'),
+        ('deactivate', 'inactive'),
     ],
 )
 def test_a_motion_that_is_ended_by_others_is_exit_code_1(graph, still, motion, end, reason):

@@ -89,6 +89,7 @@ def test_callers_in_several_threads(monkeypatch):
     assert failures == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('machine')
 def test_each_part_of_a_batch_of_loops_has_memory_of_its_own(monkeypatch):
     """2,000 samples of 150 joints over 4 threads, whichever of them run at the same time."""

@@ -66,6 +66,7 @@ def floor(found, test, true, arm):
     return np.sqrt(((seen.effort - predicted) ** 2).mean(axis=0))
 
 
+@pytest.mark.slow
 def test_a_panda_with_wrong_links_is_predicted_on_another_motion():
     friction = {'viscous': np.full(7, 1.5), 'coulomb': np.array([1, 1, 0.8, 0.8, 0.4, 0.4, 0.3])}
     true = wrong(PANDA, **friction)
@@ -142,7 +143,7 @@ def test_a_delay_of_the_efforts_is_found(delay):
     assert found.signals.delay.applied == (delay != 0)
 
 
-@pytest.mark.parametrize('lag', [0.005, -0.005])
+@pytest.mark.parametrize('lag', [*slow([0.005]), -0.005])
 def test_velocities_that_lag_or_lead_are_aligned(lag):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
     coarse = 2 * np.pi / 2**12
@@ -286,7 +287,11 @@ def test_a_test_recording_without_motion_is_rejected():
             'the times of',
             marks=pytest.mark.slow,
         ),
-        (lambda r: permuted(r, [2, 4, 3, 6, 5, 0, 1]), 'in another order.*joint6 as panda_joint1'),
+        pytest.param(
+            lambda r: permuted(r, [2, 4, 3, 6, 5, 0, 1]),
+            'in another order.*joint6 as panda_joint1',
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=['at rest', 'one joint', 'permuted efforts', 'another time', 'permuted joints'],
 )
@@ -450,6 +455,7 @@ def test_currents_are_predicted_better_than_by_each_joint_alone(ur5, fitted, mot
     assert ratio.max() < 0.9
 
 
+@pytest.mark.slow
 def test_a_payload_fixes_the_scale_of_currents(ur5, fitted):
     com = np.array([0.02, 0.0, 0.06])
     loaded = currents(ur5.with_payload('tool0', 3.0, com), 7)

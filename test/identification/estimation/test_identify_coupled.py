@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
-from tiers import slow
 
 pytest.importorskip('rosbags')
 
@@ -68,8 +67,9 @@ def require_recovered(found):
     assert (found.validation.after_rms < 0.02 * found.validation.effort_rms).all()
 
 
-@pytest.mark.parametrize('model', [MODEL, *slow([MIRRORED])], ids=['arm', 'mirrored'])
-@pytest.mark.parametrize('matrix', [*slow([((1, 0), (-1, 1))]), ((1, 0.4), (-0.7, 1))])
+@pytest.mark.slow
+@pytest.mark.parametrize('model', [MODEL, MIRRORED], ids=['arm', 'mirrored'])
+@pytest.mark.parametrize('matrix', [((1, 0), (-1, 1)), ((1, 0.4), (-0.7, 1))])
 def test_friction_and_rotors_of_coupled_motors_are_found(model, matrix):
     coupling = coupled(matrix=matrix)
     joints, shafts = recorded_coupled(model, coupling)

@@ -165,6 +165,7 @@ def test_steps_are_shown_and_the_verdict_comes_first(bags, run):
     assert 'convex problem 1' in said
 
 
+@pytest.mark.slow
 def test_a_worse_model_is_not_written_unless_forced(bags, run, tmp_path):
     file = tmp_path / 'x.urdf'
     # The test recording is of the arm as described.

@@ -7,7 +7,6 @@ parts of it.
 
 import numpy as np
 import pytest
-from tiers import slow
 
 from benchmarks import evaluation_identified
 from benchmarks.evaluation import ERRORS, MOTIONS, NOISES, Noise, Realistic, outcomes, rates
@@ -32,8 +31,9 @@ def test_realistic_arms_have_stribeck_friction_of_their_own():
     assert not outcomes(['Stribeck friction'], GAINS)
 
 
-@pytest.mark.parametrize('kind', ['payload', *slow(['scale'])])
-@pytest.mark.parametrize('k', [GAINS[0], *slow(GAINS[1:])])
+@pytest.mark.slow
+@pytest.mark.parametrize('kind', ['payload', 'scale'])
+@pytest.mark.parametrize('k', GAINS)
 def test_errors_of_one_arm_with_inexact_gains_cover_the_truth(kind, k):
     found = joined(outcomes([kind], [k], ['panda'], ['slow']))
     assert rates(found)[0] == 1

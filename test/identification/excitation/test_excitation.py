@@ -100,6 +100,7 @@ def test_periods_repeat(found):
     assert found.duration == pytest.approx(begin + 20.0 + found.ramp)
 
 
+@pytest.mark.slow
 def test_the_motion_is_worth_more_than_random_ones(found):
     """The condition number by another path: the regressor at random parameters, without QR."""
     arm = Dynamics(PANDA)
