@@ -17,6 +17,8 @@ from robot_dynamics.interop import jax as interop
 from robot_dynamics.model.robots import random_tree
 
 N, H = 3, 2e-3
+# JAX 0.6, the last one for Python 3.10, has it under another name.
+enable_x64 = jax.enable_x64 if hasattr(jax, 'enable_x64') else jax.experimental.enable_x64
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +200,7 @@ def test_float64_off_is_an_error_that_says_what_to_set(arm, state):
     with pytest.raises(TypeError, match='jax_enable_x64'):
         f(*state)
     # This is for one thread alone; callbacks may run in another.
-    with jax.enable_x64(True), pytest.raises(TypeError, match='jax_enable_x64'):
+    with enable_x64(True), pytest.raises(TypeError, match='jax_enable_x64'):
         interop.inverse_dynamics(arm)
 
 
