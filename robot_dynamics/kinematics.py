@@ -25,7 +25,7 @@ import numpy as np
 
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array, pose
+from robot_dynamics.spatial import Array, cross, pose
 
 CLOSE = 1e-9  # rad and m, of a pose that is reached
 STEPS = 300  # of damped least squares, at most
@@ -270,7 +270,7 @@ def point_jacobian(model: RobotModel, poses: Array, body: int, point: Array) -> 
     columns = [np.zeros(6)] * model.nb
     for j in model.support(body):
         # revolute: J_Oj = z_j, J_Pj = z_j x (p - o_j)      prismatic: J_Oj = 0, J_Pj = z_j
-        columns[j] = _column(model, j, z[j], np.cross(z[j], point - o[j]))
+        columns[j] = _column(model, j, z[j], cross(z[j], point - o[j]))
     return np.stack(columns, axis=1)
 
 
@@ -287,9 +287,9 @@ def point_jacobian_dot(
     for j in model.support(body):
         w, o_dot = np.split(point_jacobian(model, poses, j, o[j]) @ rates, 2)
         # The axis turns with its body: zdot_j = w_j x z_j
-        z_dot = np.cross(w, z[j])
+        z_dot = cross(w, z[j])
         # d/dt (z_j x (p - o_j)) = zdot_j x (p - o_j) + z_j x (pdot - odot_j)
-        lever_dot = np.cross(z_dot, point - o[j]) + np.cross(z[j], p_dot - o_dot)
+        lever_dot = cross(z_dot, point - o[j]) + cross(z[j], p_dot - o_dot)
         columns[j] = _column(model, j, z_dot, lever_dot)
     return np.stack(columns, axis=1)
 
@@ -307,9 +307,9 @@ def point_jacobian_partials(model: RobotModel, poses: Array, body: int, point: A
         for j in support:
             # dz_j/dq_k = z_k x z_j, if joint k is revolute and carries joint j
             turns = model.revolute[k] and k < j
-            dz = np.cross(z[k], z[j]) if turns else np.zeros(3)
+            dz = cross(z[k], z[j]) if turns else np.zeros(3)
             # d/dq_k (z_j x (p - o_j)) = dz_j x (p - o_j) + z_j x (dp - do_j)
-            d_lever = np.cross(dz, point - o[j]) + np.cross(z[j], dp[k] - do[j][k])
+            d_lever = cross(dz, point - o[j]) + cross(z[j], dp[k] - do[j][k])
             partials[k][j] = _column(model, j, dz, d_lever)
     return np.stack([np.stack(columns, axis=1) for columns in partials])
 

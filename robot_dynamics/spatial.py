@@ -26,6 +26,12 @@ def skew(v: Array) -> Array:
     return np.array([[0 * x, -z, y], [z, 0 * x, -x], [-y, x, 0 * x]])
 
 
+def cross(a: Array, b: Array) -> Array:
+    """Return a x b of vectors (3,) of any numbers; NumPy's own fails for objects before 2.3."""
+    (ax, ay, az), (bx, by, bz) = a, b
+    return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
+
+
 def unskew(m: Array) -> Array:
     """Return the (3,) vector v whose [v] is the skew-symmetric part of the (3, 3) matrix m."""
     return np.array([m[2, 1] - m[1, 2], m[0, 2] - m[2, 0], m[1, 0] - m[0, 1]]) / 2

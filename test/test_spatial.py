@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Laws of so(3) and SE(3), and their matrix exponentials by an independent library."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -25,6 +27,15 @@ def vee(V):
 
 def unvee(M):
     return np.concatenate([spatial.unskew(M[:3, :3]), M[:3, 3]])
+
+
+def test_cross_product_of_any_numbers():
+    a, b = np.random.default_rng(1).normal(size=(2, 3))
+    assert spatial.cross(a, b) == pytest.approx(np.cross(a, b), rel=0, abs=4 * EPS)
+    # Exact; some products of entries are plain numbers.
+    x = np.array([Fraction(1, 3), 0.0, 0], dtype=object)
+    y = np.array([0, Fraction(1, 7), 2], dtype=object)
+    assert spatial.cross(x, y).tolist() == [0.0, -Fraction(2, 3), Fraction(1, 21)]
 
 
 @pytest.mark.parametrize('seed', SEEDS)

@@ -37,7 +37,7 @@ import numpy as np
 
 from robot_dynamics import kinematics as kin
 from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array
+from robot_dynamics.spatial import Array, cross
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _velocity_torque_parts(model: RobotModel, at: Geometry, qd: Array) -> tuple[
             tran[i] = tran[i] + model.mass[s] * (at.b[i, s] @ a0[s])
             if model.revolute[i]:
                 # h_i^rot = sum_s z_i^T I_s gamma_s + (z_i x w_s)^T I_s w_s
-                rot[i] = rot[i] + at.z[i] @ I_gamma + np.cross(at.z[i], w[s]) @ I_w
+                rot[i] = rot[i] + at.z[i] @ I_gamma + cross(at.z[i], w[s]) @ I_w
     return np.asarray(model.S.T @ np.array(tran)), np.asarray(model.S.T @ np.array(rot))
 
 
@@ -193,7 +193,7 @@ def geometry(model: RobotModel, q: Array) -> Geometry:
     I = [R[s] @ model.inertia_com[s] @ R[s].T for s in range(model.nb)]
     # b_is = z_i x (r_s - o_i) for a revolute joint, z_i for a prismatic one
     b = {
-        (i, s): np.cross(z[i], r[s] - o[i]) if model.revolute[i] else z[i]
+        (i, s): cross(z[i], r[s] - o[i]) if model.revolute[i] else z[i]
         for s in range(model.nb)
         for i in model.support(s)
     }
@@ -215,7 +215,7 @@ def angular_motion(
         # w_k = sum_p z_p qd_p,  gamma_k = sum_p w_{p-1} x z_p qd_p, over the revolute joints
         turn = at.z[k] * rates[k] if model.revolute[k] else np.zeros(3)
         w.append(w_p + turn)
-        gamma.append(gamma_p + np.cross(w_p, turn))
+        gamma.append(gamma_p + cross(w_p, turn))
     return w, gamma
 
 
@@ -229,7 +229,7 @@ def velocity_accelerations(
 
     def carried(k: int, vector: Array) -> Array:
         # w_k x (w_k x p) + gamma_k x p
-        return np.asarray(np.cross(w[k], np.cross(w[k], vector)) + np.cross(gamma[k], vector))
+        return np.asarray(cross(w[k], cross(w[k], vector)) + cross(gamma[k], vector))
 
     accelerations = []
     for s in range(model.nb):
@@ -242,7 +242,7 @@ def velocity_accelerations(
         for k in chain:
             if not model.revolute[k]:
                 # + 2 w_k x z_k qd_k for every prismatic joint
-                a0 = a0 + 2 * np.cross(w[k], at.z[k]) * rates[k]
+                a0 = a0 + 2 * cross(w[k], at.z[k]) * rates[k]
         accelerations.append(a0)
     return accelerations
 

@@ -28,7 +28,7 @@ import numpy as np
 from robot_dynamics import kinematics as kin
 from robot_dynamics.errors import SingularityError
 from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array
+from robot_dynamics.spatial import Array, cross
 
 
 def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
@@ -163,7 +163,7 @@ def kinetic_energy_gradient(model: RobotModel, q: Array, qd: Array) -> Array:
         dK = dK + (dJ @ rates) @ h
         # ... and the tensor rotates with the link: 1/2 w . d(R I R^T)/dq_k w = (w x w_k) . L
         w, L = (J @ rates)[:3], h[:3]
-        dK = dK + np.array([np.cross(w, w_k) @ L for w_k in J[:3].T])
+        dK = dK + np.array([cross(w, w_k) @ L for w_k in J[:3].T])
     return np.asarray(model.S.T @ dK)
 
 
@@ -190,7 +190,7 @@ def momentum_rate(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:
         wd, a = np.split(J @ accelerations + J_dot @ rates, 2)
         w, L, R = (J @ rates)[:3], h[:3], poses[i, :3, :3]
         # d(m v)/dt = m a,  dL/dt = I wd + w x L
-        L_dot = R @ model.inertia_com[i] @ R.T @ wd + np.cross(w, L)
+        L_dot = R @ model.inertia_com[i] @ R.T @ wd + cross(w, L)
         # pd = sum_i Jdot_i^T h_i + J_i^T hdot_i
         pd = pd + J_dot.T @ h + J.T @ np.concatenate([L_dot, model.mass[i] * a])
     return np.asarray(model.S.T @ pd + model.reflected_inertia * qdd)

@@ -21,7 +21,7 @@ import numpy as np
 
 from robot_dynamics.model.contact import Contact, contact
 from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array
+from robot_dynamics.spatial import Array, cross
 
 
 @dataclass(frozen=True)
@@ -102,17 +102,17 @@ def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> lis
 
         # Motion of the parent:   w_p,   ẇ_p,   v̇_p + ẇ_p x p* + w_p x (w_p x p*)
         w, wd = parent.w, parent.wd
-        vd = parent.vd + np.cross(wd, p_star) + np.cross(w, np.cross(w, p_star))
+        vd = parent.vd + cross(wd, p_star) + cross(w, cross(w, p_star))
         if model.revolute[i]:
             # ẇ_i = ẇ_p + z_i q̈_i + w_p x (z_i q̇_i),   w_i = w_p + z_i q̇_i
-            wd = wd + z * thetadd[i] + np.cross(w, z * thetad[i])
+            wd = wd + z * thetadd[i] + cross(w, z * thetad[i])
             w = w + z * thetad[i]
         else:
             # v̇_i = ... + z_i q̈_i + 2 w_i x (z_i q̇_i)
-            vd = vd + z * thetadd[i] + 2 * np.cross(w, z * thetad[i])
+            vd = vd + z * thetadd[i] + 2 * cross(w, z * thetad[i])
 
         # ā_i = ẇ_i x s̄_i + w_i x (w_i x s̄_i) + v̇_i
-        a = np.cross(wd, s) + np.cross(w, np.cross(w, s)) + vd
+        a = cross(wd, s) + cross(w, cross(w, s)) + vd
         motions.append(LinkMotion(R, p_star, z, s, w, wd, vd, a))
     return motions
 
@@ -131,7 +131,7 @@ def backward_equations(
         # f_{n+1} is the force of the last link on the environment, the opposite of our sign.
         lever = motions[touch.body].R @ touch.p
         f[touch.body] = -touch.force
-        n[touch.body] = -(touch.moment + np.cross(lever, touch.force))
+        n[touch.body] = -(touch.moment + cross(lever, touch.force))
 
     for i in reversed(range(model.nb)):
         link = motions[i]
@@ -139,13 +139,13 @@ def backward_equations(
         I = link.R @ model.inertia_com[i] @ link.R.T
         # F_i = m_i ā_i,   M_i = I_i ẇ_i + w_i x (I_i w_i)
         F = model.mass[i] * link.a
-        M = I @ link.wd + np.cross(link.w, I @ link.w)
+        M = I @ link.wd + cross(link.w, I @ link.w)
         # f_i = F_i + sum f_c,   n_i = M_i + s̄_i x F_i + sum (n_c + p*_c x f_c)
         f[i] = f[i] + F
-        n[i] = n[i] + M + np.cross(link.s, F)
+        n[i] = n[i] + M + cross(link.s, F)
 
         p = model.parent[i]
         if p >= 0:
             f[p] = f[p] + f[i]
-            n[p] = n[p] + n[i] + np.cross(link.p_star, f[i])
+            n[p] = n[p] + n[i] + cross(link.p_star, f[i])
     return f, n

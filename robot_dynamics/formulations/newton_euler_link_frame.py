@@ -23,7 +23,7 @@ import numpy as np
 
 from robot_dynamics.model.contact import Contact, contact
 from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array
+from robot_dynamics.spatial import Array, cross
 
 
 @dataclass(frozen=True)
@@ -103,20 +103,18 @@ def forward_equations(model: RobotModel, q: Array, qd: Array, qdd: Array) -> lis
 
         # Motion of the parent: w_p, wd_p, and a_p + wd_p x p + w_p x (w_p x p)
         w, wd = R_ip @ parent.w, R_ip @ parent.wd
-        a = R_ip @ (
-            parent.a + np.cross(parent.wd, p_pi) + np.cross(parent.w, np.cross(parent.w, p_pi))
-        )
+        a = R_ip @ (parent.a + cross(parent.wd, p_pi) + cross(parent.w, cross(parent.w, p_pi)))
 
         if model.revolute[i]:
             # wd_i = R (wd_p + w_p x z qd + z qdd),   w_i = R (w_p + z qd)
-            wd = wd + np.cross(w, z) * thetad[i] + z * thetadd[i]
+            wd = wd + cross(w, z) * thetad[i] + z * thetadd[i]
             w = w + z * thetad[i]
         else:
             # a_i = ... + z qdd + 2 w x z qd
-            a = a + z * thetadd[i] + 2 * np.cross(w, z) * thetad[i]
+            a = a + z * thetadd[i] + 2 * cross(w, z) * thetad[i]
 
         # a_c = a + wd x c + w x (w x c)        Spong et al., (6.160)
-        a_com = a + np.cross(wd, c) + np.cross(w, np.cross(w, c))
+        a_com = a + cross(wd, c) + cross(w, cross(w, c))
         motions.append(LinkMotion(R_pi, p_pi, w, wd, a, a_com))
     return motions
 
@@ -140,17 +138,17 @@ def backward_equations(
 
         # Newton: F = m a_c            Euler: N = I wd + w x (I w)
         F = m * link.a_com
-        N = I @ link.wd + np.cross(link.w, I @ link.w)
+        N = I @ link.wd + cross(link.w, I @ link.w)
         # f_i = F + sum R f_child      n_i = N + c x F + sum (R n_child + p x R f_child)
         forces[i] = forces[i] + F
-        moments[i] = moments[i] + N + np.cross(c, F)
+        moments[i] = moments[i] + N + cross(c, F)
 
         p = model.parent[i]
         if p >= 0:
             # The reaction to f_i and n_i acts on the parent.
             f = link.R_pi @ forces[i]
             forces[p] = forces[p] + f
-            moments[p] = moments[p] + link.R_pi @ moments[i] + np.cross(link.p_pi, f)
+            moments[p] = moments[p] + link.R_pi @ moments[i] + cross(link.p_pi, f)
     return forces, moments
 
 
@@ -163,4 +161,4 @@ def in_link_frame(
         R_0i = R_0i @ motions[k].R_pi
     # f_i = R^T f,   n_i = R^T n + p x f_i
     f = R_0i.T @ touch.force
-    return f, R_0i.T @ touch.moment + np.cross(touch.p, f)
+    return f, R_0i.T @ touch.moment + cross(touch.p, f)

@@ -26,7 +26,7 @@ from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.contact import Contact, contact
 from robot_dynamics.model.robot_model import RobotModel, check_vector
 from robot_dynamics.model.screws import exponential, to_screws
-from robot_dynamics.spatial import Array, adjoint, inverse_pose, lie_bracket, pose
+from robot_dynamics.spatial import Array, adjoint, cross, inverse_pose, lie_bracket, pose
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ def body_moment_and_force(
     """
     (w, v), (wd, vd) = np.split(V, 2), np.split(Vd, 2)
     # m_b = I wd + w x (I w),   f_b = m (vd + w x v): v is in a rotating frame
-    moment = inertia_com @ wd + np.cross(w, inertia_com @ w)
-    return moment, mass * (vd + np.cross(w, v))
+    moment = inertia_com @ wd + cross(w, inertia_com @ w)
+    return moment, mass * (vd + cross(w, v))
 
 
 def in_link_frame(model: RobotModel, motions: list[LinkMotion], touch: Contact) -> Array:
