@@ -33,9 +33,9 @@ def test_cross_product_of_any_numbers():
     a, b = np.random.default_rng(1).normal(size=(2, 3))
     assert spatial.cross(a, b) == pytest.approx(np.cross(a, b), rel=0, abs=4 * EPS)
     # Exact; some products of entries are plain numbers.
-    x = np.array([Fraction(1, 3), 0.0, 0], dtype=object)
+    x = np.array([Fraction(1, 3), 0, 0], dtype=object)
     y = np.array([0, Fraction(1, 7), 2], dtype=object)
-    assert spatial.cross(x, y).tolist() == [0.0, -Fraction(2, 3), Fraction(1, 21)]
+    assert spatial.cross(x, y).tolist() == [0, -Fraction(2, 3), Fraction(1, 21)]
 
 
 @pytest.mark.parametrize('seed', SEEDS)
