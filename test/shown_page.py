@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A page without a browser: what it shows, and what a browser does to its controls."""
 
+import time
 from html import unescape
 from types import SimpleNamespace
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.view.drawing import Drawing
-from robot_dynamics.view.page import Page
+from robot_dynamics.view.page import EDITING, Page
 from robot_dynamics.view.server import open_server
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewState
@@ -31,11 +32,20 @@ class ShownPage:
         return [handle for handle in handles if handle._impl.props.label == label]
 
     def set(self, handle, value):
-        """Do what a browser does that sets a value."""
+        """Do what a browser does that sets a value, and has paused since."""
+        self.receive(handle, value, ago=EDITING)
+        self.call(handle)
+        self.show()
+
+    def receive(self, handle, value, ago=0.0):
+        """Do what the server does when a value arrives, before it calls the callbacks."""
         handle._impl.value = value
+        handle._impl.update_timestamp = time.time() - ago
+
+    def call(self, handle):
+        """Call the callbacks of a control."""
         for callback in handle._impl.update_cb:
             callback(SimpleNamespace(client_id=0, client=None, target=handle))
-        self.show()
 
     @property
     def error(self):

@@ -43,7 +43,7 @@ STYLE = (
     '.rd .h{display:flex;gap:8px;font-weight:600;margin:5px 0 1px;white-space:nowrap}'
     '.rd .h :first-child{flex:1;overflow:hidden;text-overflow:ellipsis}'
     '.rd .over{color:#d62246}'
-    '.rd .r{display:grid;grid-template-columns:52px 1fr 82px;align-items:center;height:15px;'
+    '.rd .r{display:grid;grid-template-columns:60px 1fr 82px;align-items:center;height:15px;'
     'white-space:nowrap}'
     '.rd .n{text-align:right}'
     '.rd .t{position:relative;height:5px;background:rgba(128,128,128,.18);border-radius:2px;'

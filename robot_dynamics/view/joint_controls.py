@@ -13,7 +13,7 @@ from robot_dynamics.model.joint_values import units_of, words_of
 from robot_dynamics.spatial import Array, pose
 from robot_dynamics.view.bars import short_names
 from robot_dynamics.view.drawing import rotation
-from robot_dynamics.view.page import Page, chosen, put, rounded
+from robot_dynamics.view.page import Page, chosen, rounded
 from robot_dynamics.view.state import MOTIONS, ViewState, number, ranges
 from robot_dynamics.view.viewed_motion import Fall, Reach
 
@@ -39,6 +39,7 @@ class JointControls:
         self._folders: dict[str, Any] = {}
         self._degrees = False
         self._frames = 0
+        self._shown = ''  # posture
 
     def add(self, page: Page) -> None:
         """Add the controls to the present tab of a page."""
@@ -65,18 +66,24 @@ class JointControls:
         falling = isinstance(self._session.motion, Fall)
         self._fall.label = 'Stop' if falling else 'Let it fall'
         if not falling or self._frames % FOLLOWING == 0:
-            self.restore(state)
+            self._set(state)
 
-    def restore(self, state: ViewState) -> None:
-        """Set the sliders and the posture to a state."""
+    def restore(self) -> None:
+        """Let the next `show` set all controls, also a posture that was typed."""
+        self._shown = ''
+
+    def _set(self, state: ViewState) -> None:
+        """Set the sliders to a state, and the posture unless it is the one shown before."""
         units = self._units(state)
-        angles = self._rounded(units * state.q)
-        self._posture.value = ' '.join(f'{rounded(x):g}' for x in angles)
+        posture = ' '.join(f'{rounded(x):g}' for x in self._rounded(units * state.q))
+        if posture != self._shown:
+            self._page.put(self._posture, posture)
+            self._shown = self._posture.value
         for quantity, sliders in self._sliders.items():
             low, high = (self._rounded(units * end) for end in ranges(state.model)[quantity])
             values = self._rounded(units * state.motion(quantity))
             for slider, x, lowest, highest in zip(sliders, values, low, high, strict=True):
-                put(slider, x, lowest, highest)
+                self._page.put(slider, x, lowest, highest)
 
     def _fall_or_stop(self) -> None:
         if isinstance(self._session.motion, Fall):
@@ -109,7 +116,7 @@ class JointControls:
         self._degrees = degrees
         for quantity, folder in self._folders.items():
             folder.label = self._title(quantity)
-        self.restore(self._session.state)
+        self._set(self._session.state)
         for sliders in self._sliders.values():
             for slider in sliders:
                 slider.step = (slider.max - slider.min) / STEPS

@@ -32,5 +32,5 @@ class LiveControls:
         if self._text.content != self._topics + late:
             self._text.content = self._topics + late
 
-    def restore(self, state: ViewState) -> None:
+    def restore(self) -> None:
         """Restore nothing: there are no controls."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+import time
 from collections.abc import Callable
 from html import escape
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from robot_dynamics.view.state import DECIMALS, ViewError, ViewState
 
 BRAND = (45, 105, 180)
 FORCE_DECIMALS = 1  # of forces in the page, N
+EDITING = 1.0  # s without another change in a browser, until a control is set by this program
 ERROR = (
     'padding:6px 10px;margin:2px 8px 12px;font:12px system-ui,sans-serif;border-radius:4px;'
     'background:#fbe3e6;color:#a3122c;border:1px solid #e7a4ae'
@@ -41,8 +43,8 @@ class Controls(Protocol):
     def show(self, state: ViewState) -> None:
         """Follow a state that is shown."""
 
-    def restore(self, state: ViewState) -> None:
-        """Set the controls to a state, after a value was rejected."""
+    def restore(self) -> None:
+        """Let the next `show` set all controls, after a value was rejected."""
 
 
 class Page:
@@ -52,6 +54,7 @@ class Page:
         gui: of the server.
         session: whose state the controls change.
         drawing: of the robot in the scene.
+        is_behind: whether a control is not set yet, because a browser has just changed it.
     """
 
     def __init__(
@@ -61,6 +64,8 @@ class Page:
         self.gui, self.session = server.gui, session
         self.drawing = drawing
         self._server, self._controls = server, controls
+        self._set: dict[int, float] = {}  # by id of a control: when this program has set it
+        self.is_behind = False
         self.gui.configure_theme(
             control_width='large', show_logo=False, show_share_button=False, brand_color=BRAND
         )
@@ -88,6 +93,7 @@ class Page:
 
     def show(self, state: ViewState, scene: Scene) -> None:
         """Show a state in all browsers."""
+        self.is_behind = False
         with self._server.atomic():
             self.drawing.draw(state, scene)
             self._bars.content = bars_html(scene.bars)
@@ -102,6 +108,30 @@ class Page:
             self.drawing.show(layer, True)
         self.session.touch()
 
+    def put(
+        self, control: Any, value: Any, low: float | None = None, high: float | None = None
+    ) -> None:
+        """Show a value in a control, unless a browser has just changed it.
+
+        What is typed is sent digit by digit: 5 and then 5.4. The control follows later then.
+
+        Args:
+            control: of the page.
+            value: to be shown.
+            low: lower end of a slider; while the value is beyond the ends it extends the slider.
+            high: upper end.
+        """
+        changed = control.update_timestamp
+        is_of_browser = changed != self._set.get(id(control), changed)
+        if is_of_browser and 0 <= time.time() - changed < EDITING:
+            self.is_behind |= control.value != value
+            return
+        if low is not None and high is not None:
+            value = rounded(value)
+            control.min, control.max = min(rounded(low), value), max(rounded(high), value)
+        control.value = value
+        self._set[id(control)] = control.update_timestamp
+
     def report(self, message: str) -> None:
         """Show an error in the page and on the standard error; an empty one clears the page."""
         alert = (
@@ -114,7 +144,7 @@ class Page:
             print(f'robot-dynamics: {" ".join(message.split())}', file=sys.stderr, flush=True)
 
     def on(self, change: Callable[[Any], None]) -> Callable[[Any], None]:
-        """Return a callback of a control: errors are reported, and the controls are restored."""
+        """Return a callback of a control: errors are reported, and the controls restored."""
 
         def callback(event: Any) -> None:
             if event.client_id is None:
@@ -124,9 +154,8 @@ class Page:
                 self.report('')
             except RobotDynamicsError as error:
                 self.report(str(error))
-                state = self.session.state
-                self._controls.restore(state)
-                self._show_load(state)
+                self._controls.restore()
+                self.session.touch()
 
         return callback
 
@@ -204,14 +233,14 @@ class Page:
             self.report(str(error))
 
     def _show_load(self, state: ViewState) -> None:
-        self._payload_link.value = state.load.link
+        self.put(self._payload_link, state.load.link)
         mass, distance = state.payload_range
-        put(self._mass, state.load.mass, 0.0, mass)
+        self.put(self._mass, state.load.mass, 0.0, mass)
         for slider, x in zip(self._com, state.load.com, strict=True):
-            put(slider, x, -distance, distance)
-        self._gravity.value = state.load.gravity
-        self._force_link.value = state.force_link
-        self._force.value = tuple(rounded(x) for x in state.force)
+            self.put(slider, x, -distance, distance)
+        self.put(self._gravity, state.load.gravity)
+        self.put(self._force_link, state.force_link)
+        self.put(self._force, tuple(rounded(x) for x in state.force))
 
     # -- layers ------------------------------------------------------------------------------
 
@@ -244,10 +273,3 @@ def chosen(menu: Any) -> str:
 def rounded(x: float) -> float:
     """Return a number as the page shows it."""
     return round(float(x), DECIMALS)
-
-
-def put(slider: Any, x: float, low: float, high: float) -> None:
-    """Show a number in a slider; while it is beyond the range it extends the slider."""
-    x = rounded(x)
-    slider.min, slider.max = min(rounded(low), x), max(rounded(high), x)
-    slider.value = x

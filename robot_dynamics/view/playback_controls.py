@@ -27,7 +27,7 @@ class PlaybackControls:
     def add(self, page: Page) -> None:
         """Add the controls to the present tab of a page."""
         gui, playback = page.gui, self._playback
-        self._session = page.session
+        self._page, self._session = page, page.session
         gui.add_markdown(code(self._name))
         self._button = gui.add_button('Play')
         self._time = gui.add_slider(
@@ -43,13 +43,13 @@ class PlaybackControls:
         """Show the time a few times per second."""
         self._frames += 1
         if not self._playback.playing or self._frames % FOLLOWING == 0:
-            self.restore(state)
+            time = min(round(self._playback.time, 2), self._playback.duration)
+            self._page.put(self._time, time)
+            self._button.label = 'Pause' if self._playback.playing else 'Play'
             self._plot.show(state)
 
-    def restore(self, _: ViewState) -> None:
-        """Show the present time, and what the button does."""
-        self._time.value = min(round(self._playback.time, 2), self._playback.duration)
-        self._button.label = 'Pause' if self._playback.playing else 'Play'
+    def restore(self) -> None:
+        """Restore nothing: `show` sets all controls."""
 
     def _toggle(self) -> None:
         self._playback.toggle()

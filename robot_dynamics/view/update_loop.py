@@ -30,7 +30,7 @@ def run(session: Session, page: Page, ended: threading.Event) -> None:
         began = time.monotonic()
         try:
             session.advance(began - last)
-            if due:
+            if due or page.is_behind:
                 page.show(*session.scene())
         except RobotDynamicsError as error:
             page.report(str(error))

@@ -10,10 +10,17 @@ import browser
 import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque, write_bag
+from shown_page import ShownPage
 
 from robot_dynamics.control.start_posture import start_posture
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.view.playback_controls import PlaybackControls
+from robot_dynamics.view.server import url
+from robot_dynamics.view.session import Session
+from robot_dynamics.view.update_loop import run
+from robot_dynamics.view.viewed_motion import Playback
 
 # Browsers render in software.
 pytestmark = [pytest.mark.slow, pytest.mark.browsers]
@@ -283,6 +290,36 @@ def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
             window.until(lambda: changed(first, window.plot()) > 0.002, 'another time in the plot')
     finally:
         window.close()
+
+
+def test_a_time_is_typed_on_a_busy_machine(arm, monkeypatch):
+    """5 is shown late, when 5.4 has arrived and its callback has not begun."""
+    model = arm.model
+    t, q, qd, qdd = lively(model, duration=8.0, rate=200.0)
+    states = samples(model.joint_names, t, q, qd, torque(model, q, qd, qdd))
+    playback = Playback(by_joint(states, model.joint_names))
+    controls = PlaybackControls(playback, 'run')
+    seek, scene = controls._seek, Session.scene
+    delays = {5.4: 0.4}
+    monkeypatch.setattr(
+        controls, '_seek', lambda box: (time.sleep(delays.get(box.value, 0.0)), seek(box))
+    )
+    monkeypatch.setattr(Session, 'scene', lambda self: (time.sleep(0.15), scene(self))[1])
+    page, ended = ShownPage(model, controls), threading.Event()
+    page.session.start(playback)
+    loop = threading.Thread(target=run, args=(page.session, page.page, ended))
+    loop.start()
+    window = browser.Browser()
+    try:
+        window.open(url(page.server))
+        window.field('time [s]', '5.4')
+        window.until(lambda: playback.time == 5.4, 'the time')
+        assert float(window.value('time [s]')) == 5.4
+    finally:
+        window.close()
+        ended.set()
+        loop.join()
+        page.server.stop()
 
 
 def measured(window):

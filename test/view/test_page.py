@@ -18,7 +18,7 @@ from robot_dynamics.view.drawing import LAYERS, wxyz
 from robot_dynamics.view.joint_controls import JointControls
 from robot_dynamics.view.link_shapes import shapes_of
 from robot_dynamics.view.live_controls import LiveControls
-from robot_dynamics.view.page import code
+from robot_dynamics.view.page import EDITING, code
 from robot_dynamics.view.state import External, ViewState
 from robot_dynamics.view.update_loop import add_shapes
 from robot_dynamics.view.viewed_motion import Fall, Follow
@@ -158,16 +158,47 @@ def test_both_ends_of_every_slider_are_accepted():
 def test_a_posture_is_typed(shown):
     (text,) = shown.control('posture')
     (button,) = shown.control('Set posture')
-    text.value = '0 0.1 0 -1 0 1 0.7'
+    shown.set(text, '0 0.1 0 -1 0 1 0.7')
     shown.set(button, True)
     np.testing.assert_array_equal(shown.session.state.q, [0, 0.1, 0, -1, 0, 1, 0.7])
-    text.value = '[0, 0.2, 0, -1, 0, 1, 0.7]'
+    shown.set(text, '[0, 0.2, 0, -1, 0, 1, 0.7]')
     shown.set(button, True)
     assert shown.session.state.q[1] == 0.2
-    text.value = '0 0.1 x'
+    shown.set(text, '0 0.1 x')
     shown.set(button, True)
     assert 'the posture has 3 values; expected 7' in shown.error
     assert len(text.value.split()) == 7  # that of the robot
+
+
+def test_what_is_typed_is_not_overwritten(shown):
+    """Neither before its callback nor, if it is rejected, before typing has ended."""
+    (slider, *_), (text,) = shown.control('panda_joint4'), shown.control('posture')
+    before = slider.value
+    shown.receive(slider, -1.0)
+    shown.show()  # of another change, while the machine is busy
+    assert slider.value == -1.0
+    shown.call(slider)
+    assert shown.session.state.q[3] == -1.0
+    shown.receive(slider, -10.0)
+    shown.call(slider)
+    shown.receive(text, '0 0.1')
+    shown.show()
+    assert (slider.value, text.value, shown.page.is_behind) == (-10.0, '0 0.1', True)
+    shown.receive(slider, -10.0, ago=EDITING)
+    shown.receive(text, '0 0.1', ago=EDITING)
+    shown.show()
+    assert (slider.value, len(text.value.split()), shown.page.is_behind) == (-1.0, 7, False)
+    shown.set(shown.control('reset')[0], 'home')
+    assert slider.value == before
+
+
+def test_a_posture_is_kept_until_it_is_set(shown):
+    """Another change of the page leaves a posture that was typed before."""
+    (text,), typed = shown.control('posture'), '0 0.1 0 -1'
+    shown.set(text, typed)
+    shown.set(shown.control('frames')[0], True)
+    shown.set(shown.control('frames')[0], False)
+    assert text.value == typed
 
 
 def test_payload_gravity_and_force_reach_the_torques(shown):
@@ -256,7 +287,7 @@ def test_angles_are_shown_and_set_in_degrees(shown, sign):
         assert (shown.error, shown.session.state.q[0]) == ('', sign * limit)
         shown.set(slider, sign * 200.0)
         assert "joint 'panda_joint1': position [°] is" in shown.error
-        text.value = f'{sign * 90} 0 0 -45 0 45 0'
+        shown.set(text, f'{sign * 90} 0 0 -45 0 45 0')
         shown.set(button, True)
         expected = np.radians([sign * 90, 0, 0, -45, 0, 45, 0])
         np.testing.assert_allclose(shown.session.state.q, expected, atol=1e-12)

@@ -118,6 +118,18 @@ def test_a_line_at_a_sample_or_between_keeps_the_times_in_order(time):
     assert_vertical(data[3], peak)
 
 
+def test_a_time_is_typed_while_another_is_shown(played):
+    """The browser sends 1 and then 1.4, before the page has shown 1."""
+    played.show_time(2.0)
+    (slider,) = played.control('time [s]')
+    played.receive(slider, 1.0)
+    played.call(slider)
+    played.receive(slider, 1.4)
+    played.show()
+    played.call(slider)
+    assert slider.value == played.playback.time == 1.4
+
+
 def test_a_rejected_time_is_replaced_by_the_present_one(played):
     played.show_time(2.0)
     (slider,) = played.control('time [s]')
