@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Any, Protocol
 
 from robot_dynamics.model.robot_model import RobotModel
@@ -11,7 +12,9 @@ from robot_dynamics.textbook.derivation.notations import Notation
 from robot_dynamics.textbook.derivation.symbolic_terms import Parameter
 
 DIGITS = 6  # of numbers in LaTeX
-WIDTH = 100  # characters of a line of LaTeX
+BREAK = ' \\\\'  # at the end of a line of an equation
+LONGEST = 100  # characters of a line
+WIDTH = LONGEST - len(BREAK)  # of LaTeX, without a break
 CONTINUED = '&\\qquad {} '  # begins the second line of an equation
 EARLIEST = 30  # characters of a line before it is broken
 
@@ -86,7 +89,7 @@ def _aligned(derived: Expressions, rows: list[tuple[str, Any]]) -> str:
         lines.append(f'{_wave_name(wave, names)[1]} &= \\{wave.func.__name__} {angle}')
     # A line break would end the comment.
     title = f'% {" ".join(derived.model.name.split())}, in the letters of {derived.notation.book}'
-    body = ' \\\\\n'.join(lines)
+    body = f'{BREAK}\n'.join(lines)
     return f'{title}\n\\begin{{align*}}\n{body}\n\\end{{align*}}'
 
 
@@ -94,7 +97,7 @@ def _broken(line: str) -> str:
     """Return an equation in lines of at most WIDTH characters, broken at sums."""
     done, rest = [], line
     while len(rest) > WIDTH:
-        places = [m.start() for m in re.finditer(r' [+-] ', rest[: WIDTH + 1])]
+        places = [m.start() for m in re.finditer(r' [+-] ', rest[: WIDTH + len(' + ')])]
         late = [p for p in places if p > EARLIEST]
         if not late:
             # One long product: a break of the line of text alone.
@@ -104,7 +107,7 @@ def _broken(line: str) -> str:
             continue
         # Outside of parentheses if possible, as late as possible.
         at = min(late, key=lambda p: (rest.count('(', 0, p) - rest.count(')', 0, p), -p))
-        done.append(f'{rest[:at]} \\\\\n')
+        done.append(f'{rest[:at]}{BREAK}\n')
         rest = CONTINUED + rest[at + 1 :]
     return ''.join([*done, rest])
 
@@ -222,7 +225,7 @@ def python(derived: Expressions) -> str:
     values = ['', *values] if values else []
     # Within a string, quotes would end it.
     escaped = derived.model.name.replace('\\', r'\\').replace('"', r'\"')
-    h = [f'    {symbol} = {_code(x)}' for symbol, x in derived.h.items()]
+    h = [_wrapped(f'{symbol} = ({_code(x)})', 4) for symbol, x in derived.h.items()]
     return '\n'.join(
         [
             f'"""{escaped}, in the letters of {notation.book}. SI units."""',
@@ -257,11 +260,23 @@ def _function(name: str, arguments: str, lines: list[str], rows: list[str]) -> l
         *lines,
         '    return array(',
         '        [',
-        *(f'            {row},' for row in rows),
+        *(_wrapped(f'{row},', 12) for row in rows),
         '        ],',
         '        dtype=float,',
         '    )',
     ]
+
+
+def _wrapped(text: str, indent: int) -> str:
+    """Return an expression within brackets in lines of at most LONGEST characters."""
+    return textwrap.fill(
+        text,
+        LONGEST,
+        initial_indent=' ' * indent,
+        subsequent_indent=' ' * (indent + 4),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _matrix(M: Any) -> list[str]:
