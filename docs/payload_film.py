@@ -22,17 +22,22 @@ WIDTH, HEIGHT, LEFT, TOP = 720, 150, 70, 64  # px
 TIMES = '0;0.25;0.4;0.9;1'  # of 8 s: 0 kg, then typed, then 1.5 kg, then again
 
 
-def torques():
-    """Return times (N,) and torques (N, 7) of a motion: measured, of the model, of it loaded."""
-    t = np.linspace(0.0, 6.0, 181)
+def motion(t):
+    """Return q, qd and qdd (N, 7) of a Panda near its home, at times (N,)."""
     w = np.array([0.9, 1.3, 0.7, 1.1, 1.6, 1.9, 1.2])
     home = np.array([0.0, -0.5, 0.0, -1.9, 0.0, 1.6, 0.8])
     phase, size = np.outer(t, w), 0.35
-    q, qd, qdd = (
+    return (
         home + size * np.sin(phase),
         size * w * np.cos(phase),
         -size * w**2 * np.sin(phase),
     )
+
+
+def torques():
+    """Return times (N,) and torques (N, 7) of a motion: measured, of the model, of it loaded."""
+    t = np.linspace(0.0, 6.0, 181)
+    q, qd, qdd = motion(t)
     model = rd.load_urdf('panda')
     loaded = model.with_payload('panda_link8', mass=MASS, com=COM)
     empty, full = (rd.Dynamics(m).inverse_dynamics(q, qd, qdd) for m in (model, loaded))
