@@ -47,13 +47,13 @@ def torques():
 def film(colours):
     """Return the SVG."""
     t, *curves = torques()
-    text = f'font-family="sans-serif" font-size="15" fill="{colours["text"]}"'
+    text = f'font-family="sans-serif" font-size="20" fill="{colours["text"]}"'
     key = f'{TOP - 40}"'
     svg = [
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 400">',
         f'<g {text}><text x="{LEFT}" y="{key} fill="{colours["measured"]}">measured</text>',
-        f'<text x="{LEFT + 90}" y="{key} fill="{colours["model"]}">model</text>',
-        f'<text x="{WIDTH - 190}" y="{key}>payload, kg:</text>',
+        f'<text x="{LEFT + 110}" y="{key} fill="{colours["model"]}">model</text>',
+        f'<text x="{WIDTH - 220}" y="{key}>payload, kg:</text>',
         number('0', 'visible;hidden;hidden;hidden;visible', colours, 'hidden'),
         number('1.5', 'hidden;visible;visible;visible;hidden', colours, 'visible'),
     ]
@@ -72,7 +72,7 @@ def film(colours):
         svg += [
             f'<rect x="{LEFT}" y="{top}" width="{WIDTH - LEFT - 10}" height="{HEIGHT}" fill="none"'
             f' stroke="{colours["grid"]}"/>',
-            f'<text x="4" y="{top + 20}">{name}</text><text x="4" y="{top + 40}">N m</text>',
+            f'<text x="4" y="{top + 20}">{name}</text><text x="4" y="{top + 44}">N m</text>',
             f'<path d="{path(measured)}" fill="none" stroke="{colours["measured"]}"/>',
             f'<path d="{path(full)}" fill="none" stroke="{colours["model"]}" stroke-width="2.5">',
             f'<animate attributeName="d" dur="8s" repeatCount="indefinite" keyTimes="{TIMES}"'

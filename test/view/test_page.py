@@ -2,6 +2,7 @@
 """Controls of the page, without a browser: what they do is done to their handles."""
 
 import contextlib
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ from shown_page import ShownPage
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.kinematics import frame_pose
+from robot_dynamics.model.robots import random_tree
 from robot_dynamics.spatial import rotation_x
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
 from robot_dynamics.view.drawing import LAYERS, wxyz
@@ -20,7 +22,7 @@ from robot_dynamics.view.link_shapes import shapes_of
 from robot_dynamics.view.live_controls import LiveControls
 from robot_dynamics.view.page import EDITING, code
 from robot_dynamics.view.state import External, ViewState
-from robot_dynamics.view.update_loop import add_shapes
+from robot_dynamics.view.update_loop import PERIOD, add_shapes
 from robot_dynamics.view.viewed_motion import Fall, Follow
 
 pytest.importorskip('viser')
@@ -294,6 +296,23 @@ def test_angles_are_shown_and_set_in_degrees(shown, sign):
     finally:
         shown.set(box, False)
     assert slider.value == pytest.approx(sign * np.pi / 2, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_a_fall_of_sixteen_joints_is_shown_thirty_times_per_second():
+    """A step of the fall and a picture take less than a period of the update loop."""
+    shown = page_of(random_tree(16, np.random.default_rng(0)))
+    try:
+        shown.session.start(Fall())
+        durations = []
+        for _ in range(60):
+            began = time.perf_counter()
+            shown.session.advance(PERIOD)
+            shown.show()
+            durations.append(time.perf_counter() - began)
+        assert np.median(durations) < PERIOD
+    finally:
+        shown.server.stop()
 
 
 def test_lengths_stay_in_metres_beside_degrees():
