@@ -127,6 +127,7 @@ print(json.dumps({'ran': ran, 'unnoticed': unnoticed}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('machine')
 def test_a_change_of_any_generating_source_changes_the_key(tmp_path):
     """Otherwise stale machine code would be reused silently."""
