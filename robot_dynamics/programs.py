@@ -343,6 +343,7 @@ class Programs:
         result: type[Any] | None = None,
         documentation: str = '',
         loops: bool = False,
+        always_loops: bool = False,
     ) -> CompiledFunction:
         """Return the program of a function; a variation's gravity and payloads are bound to it.
 
@@ -353,6 +354,7 @@ class Programs:
             result: the named tuple of several results.
             documentation: of the callable.
             loops: as in `Algorithm`.
+            always_loops: also where a straight line takes less time.
         """
         variation = self.variation
         full_key = key if variation is None else f'{key} {variation.key()}'
@@ -370,7 +372,7 @@ class Programs:
             several = (
                 {} if result is None else {'outputs': result._fields, 'result_type': result._make}
             )
-            as_loops = self._loop_form(function, inputs) if loops else None
+            as_loops = self._loop_form(function, inputs, always_loops) if loops else None
             self.made[full_key] = compile_program(
                 over_scalars,
                 {**inputs, **{name: len(value) for name, value in values.items()}},
@@ -385,7 +387,7 @@ class Programs:
         return made.bind(**values) if values else made
 
     def _loop_form(
-        self, function: Callable[..., Any], inputs: Mapping[str, int]
+        self, function: Callable[..., Any], inputs: Mapping[str, int], always: bool
     ) -> LoopForm | None:
         """Return how a function is recorded as loops over the bodies.
 
@@ -406,7 +408,7 @@ class Programs:
 
         rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, separate))
         vectors = tuple(name for name, size in inputs.items() if size == tree.n)
-        return LoopForm(over_kinds, rows, vectors)
+        return LoopForm(over_kinds, rows, vectors, always)
 
     def __reduce__(self) -> Any:
         # Machine code cannot be pickled.

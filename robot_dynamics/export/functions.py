@@ -78,6 +78,8 @@ def functions(
     frame: str | None = None,
     variable: Sequence[str] = (),
     link: str | None = None,
+    *,
+    loops: bool = False,
 ) -> list[Function]:
     """Return functions of a robot by the names of its methods.
 
@@ -87,10 +89,13 @@ def functions(
         frame: name of the frame of those that take one.
         variable: of `VARIABLE`: inputs of the functions that depend on them.
         link: that carries the variable payload.
+        loops: over the joints, for each function that can be written so and has no variable input,
+            also where the library runs a straight line.
 
     Raises:
         ExportError: a function that is not exported, a payload without its link or a link
-            without payload, a frame that is missing or not used, or a program that is too long.
+            without payload, a frame that is missing or not used, a program that is too long, or
+            loops for none of the functions.
         FrameNotFound: the model has no such frame or link.
         ModelError: a joint moves no inertia, and a function needs that; the link does not move.
     """
@@ -109,11 +114,22 @@ def functions(
         raise ExportError(f'function {at_frame[0]!r} is computed at a frame; expected its name')
     if frame is not None and not at_frame:
         raise ExportError(f'frame {frame!r} is not used by {", ".join(names)}; expected none')
-    return [_function(arm, name, frame, tuple(variable), link) for name in names]
+    found = [_function(arm, name, frame, tuple(variable), link, loops) for name in names]
+    if loops and not any(isinstance(function.program, LoopProgram) for function in found):
+        raise ExportError(
+            f'{", ".join(names)} of {arm.model.name!r} cannot be written as loops over joints; '
+            'expected such a function, no variable inputs, and no joint that follows another'
+        )
+    return found
 
 
 def _function(
-    arm: Dynamics, name: str, frame: str | None, variable: tuple[str, ...], link: str | None
+    arm: Dynamics,
+    name: str,
+    frame: str | None,
+    variable: tuple[str, ...],
+    link: str | None,
+    loops: bool,
 ) -> Function:
     if name in STEPS:
         step = STEPS[name]
@@ -124,6 +140,8 @@ def _function(
         made = arm.frame_program(name, frame)
     else:
         made = arm.program(name)
+        if loops and ALGORITHMS[name].loops and isinstance(made.kernels.program, Program):
+            made = _in_loops(arm, name)
     documentation = _documentation(name)
     varied = _varied(arm, name, frame, variable, link) if variable else made
     read = {node[1] for node in _nodes(varied) if node[0] == 'input'}.intersection(variable)
@@ -140,6 +158,19 @@ def _function(
             f'straight line; expected at most {MOST_NODES}: export it for fewer joints'
         )
     return Function(made, documentation, frame=frame if ALGORITHMS[name].at_frame else None)
+
+
+def _in_loops(arm: Dynamics, name: str) -> CompiledFunction:
+    """Return the program of an algorithm as loops; a straight line if joints follow others."""
+    algorithm = ALGORITHMS[name]
+    return arm.programs.compiled(
+        f'{name} loops',
+        algorithm.function,
+        {key: SIZES.get(key, arm.model.n) for key in algorithm.inputs},
+        result=algorithm.result,
+        loops=True,
+        always_loops=True,
+    )
 
 
 def _varied(

@@ -13,6 +13,7 @@ from c_compilers import FOUND, NATIVE, compile_c, each_compiler, has_fma, run_c
 from robots import load
 
 from robot_dynamics import Dynamics, cli
+from robot_dynamics.codegen.loops.loop_program import LoopProgram
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.errors import ModelError
@@ -93,6 +94,33 @@ def test_loops_over_a_long_chain(write, tmp_path, kind):
     found = errors(run_c(kind, source, tmp_path / 't', '-O1', *NATIVE))
     if has_fma(kind):
         assert all(equal for _, equal in found.values()), found
+
+
+@each_compiler
+def test_loops_where_the_library_runs_a_straight_line(write, tmp_path, kind):
+    """The bits of the same loops in the library, and the numbers of its straight line."""
+    arm = Dynamics(random_tree(4, np.random.default_rng(1), branching=0.4))
+    names = ['mass_matrix', 'kinetic_energy']
+    assert not any(isinstance(f.program, LoopProgram) for f in functions(arm, names))
+    source = write(arm, names, loops=True)
+    # The energies visit bodies in another way, and stay a straight line.
+    matrix, energy = (tmp_path / 'arm.h').read_text().split('arm_kinetic_energy(')
+    assert 'switch (kind[row])' in matrix
+    assert 'switch (kind[row])' not in energy
+    found = errors(run_c(kind, source, tmp_path / 't', '-O1', *NATIVE))
+    if has_fma(kind):
+        assert all(equal for _, equal in found.values()), found
+    in_loops = functions(arm, names, loops=True)[0].made
+    q = np.random.default_rng(2).normal(size=arm.model.n)
+    np.testing.assert_allclose(in_loops(q), arm.mass_matrix(q), rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ('names', 'variable'), [(['kinetic_energy'], ()), (['gravity_torque'], ('gravity',))]
+)
+def test_loops_for_none_of_the_functions(names, variable):
+    with pytest.raises(ExportError, match=f'^{names[0]} of .* cannot be written as loops'):
+        functions(Dynamics(planar_2r()), names, None, variable, loops=True)
 
 
 @pytest.mark.skipif('gcc' not in FOUND, reason='needs gcc, whose sanitizers come with it')
@@ -410,6 +438,8 @@ def test_command_line(tmp_path, capsys):
     before = (folder / 'planar_2r.h').read_text()
     assert cli.main([*words, '--output', str(folder)]) == 0
     assert (folder / 'planar_2r.h').read_text() == before
+    assert cli.main([*words, '--output', str(folder), '--loops']) == 0
+    assert 'switch (kind[row])' in (folder / 'planar_2r.h').read_text()
     capsys.readouterr()
     for options, message in (
         (['--output', str(folder / 'planar_2r.h')], 'planar_2r.h'),

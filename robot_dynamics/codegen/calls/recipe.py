@@ -46,11 +46,13 @@ class Recipe:
         """The program, recorded when it is first asked for.
 
         Loops are chosen over a straight line if it is very long, or if they take less time by
-        their operations, several entries of a matrix in one. TooLarge is raised for what should
-        not be compiled.
+        their operations, several entries of a matrix in one, or if they are wanted always.
+        TooLarge is raised for what should not be compiled.
         """
         if self.loops is None:
             return self._straight(None)
+        if self.loops.always:
+            return self._loops(self.loops)
         straight = self._straight_line(self.loops)
         if straight is None or instructions(straight) > LONGEST_UNROLLED:
             return self._loops(self.loops)

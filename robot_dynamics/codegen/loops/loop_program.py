@@ -105,6 +105,7 @@ class LoopForm:
     function: Callable[..., Any]
     rows: Rows
     vectors: tuple[str, ...]  # the inputs that have an entry for every row
+    always: bool = False  # also where a straight line takes less time
 
 
 class Store(NamedTuple):
