@@ -35,14 +35,16 @@ LEAST = 1e-9
 def start_posture(arm: Dynamics) -> Array:
     """Return positions (n,), rad or m, the same in each call.
 
-    Joints that do not move the tip, the last moving link, are at their neutral positions.
+    Joints that do not move the tip, the last moving link, are at their neutral positions, unless
+    gravity exceeds their effort limits there.
     """
     model = arm.model
     lower, upper = position_range(model)
     low, high = lower + MARGIN * (upper - lower), upper - MARGIN * (upper - lower)
     neutral = np.clip(0.0, low, high)
     tip = int(model.frame_body[model.frame_index(model.moving_links[-1])])
-    moves_tip = model.S[list(model.support(tip))].any(axis=0)
+    moved = model.S[list(model.support(tip))].any(axis=0)
+    moved |= np.abs(arm.gravity_torque(neutral)) > model.effort_limit
     rng = np.random.default_rng(0)
     step = np.where(model.angular, 2 * np.pi / STEPS, (upper - lower) / STEPS)
     postures, measured = neutral[None], _measures(arm, neutral[None], tip)
@@ -50,9 +52,9 @@ def start_posture(arm: Dynamics) -> Array:
     for _ in range(ROUNDS):
         # Vary the positions of some joints of the best posture; return each to neutral.
         other = step * np.round(rng.uniform(low, high, (POSTURES, model.n)) / step)
-        changed = moves_tip & (rng.random(other.shape) < rng.random((POSTURES, 1)))
+        changed = moved & (rng.random(other.shape) < rng.random((POSTURES, 1)))
         tried = np.where(changed, np.clip(other, low, high), best)
-        tried = np.concatenate([tried, np.where(np.eye(model.n)[moves_tip], neutral, best)])
+        tried = np.concatenate([tried, np.where(np.eye(model.n)[moved], neutral, best)])
         postures = np.concatenate([postures, tried])
         measured = np.concatenate([measured, _measures(arm, tried, tip)])
         best = postures[np.argmax(_scores(model, postures, measured, neutral))]
