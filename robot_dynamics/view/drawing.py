@@ -46,7 +46,6 @@ LAYERS = {
     'apparent inertia at the tip': False,
 }
 HEAD_LENGTH = 0.05  # of the reach, of a straight arrow
-AROUND = 0.1  # of the reach: links around the joints
 BETWEEN = 1.5  # height of such a picture to its width
 FROM = np.array([0.72, -0.62, 0.31])  # direction of the camera from the robot, about unit length
 FLAT = 1e-4  # of the reach: half-axis of a flat ellipsoid
@@ -305,11 +304,10 @@ class Drawing:
             shadow_opacity=0.18,
         )
         camera = self._server.initial_camera
-        low, high = self._sizes.box
-        camera.look_at = (low + high) / 2
-        radius = np.linalg.norm(high - low) / 2 + AROUND * reach
-        # A sphere of this radius fills the picture between the panels of a wide window
-        camera.position = camera.look_at + BETWEEN * radius / np.sin(camera.fov / 2) * FROM
+        camera.look_at = self._sizes.box.mean(axis=0)
+        # The ball fills the picture between the panels of a wide window
+        distance = BETWEEN * self._sizes.radius / np.sin(camera.fov / 2)
+        camera.position = camera.look_at + distance * FROM
 
     def _parent(self, body: int) -> str:
         return f'/robot/{body}' if body >= 0 else '/robot/base'

@@ -75,7 +75,7 @@ class JointControls:
     def _set(self, state: ViewState) -> None:
         """Set the sliders to a state, and the posture unless it is the one shown before."""
         units = self._units(state)
-        posture = ' '.join(f'{rounded(x):g}' for x in self._rounded(units * state.q))
+        posture = ' '.join(f'{rounded(x) + 0.0:g}' for x in self._rounded(units * state.q))
         if posture != self._shown:
             self._page.put(self._posture, posture)
             self._shown = self._posture.value

@@ -90,6 +90,7 @@ class Page:
             self._bars = self.gui.add_html('')
         panel.dock_left()
         panel.set_width(290)
+        panel.expand()  # on a phone, where it is a section below the controls
 
     def show(self, state: ViewState, scene: Scene) -> None:
         """Show a state in all browsers."""

@@ -26,6 +26,7 @@ from robot_dynamics.visualization.marker_shapes import (
     tip_inertia_ellipsoid,
 )
 
+AROUND = 0.1  # of the reach: links around the joints
 TERMS = ('gravity', 'Coriolis', 'inertia', 'friction', 'external')
 EXTERNAL = ('estimated', 'true')  # external torques with arrows beside those of the terms
 ARROWS = ('sum', *TERMS, *EXTERNAL)  # of a joint, from the axis outwards
@@ -99,6 +100,11 @@ class Proportions:
         box = np.stack([points.min(axis=0), points.max(axis=0)])
         full = np.where(np.isfinite(limit), limit, _usual_torque(arm))
         return cls(reach(model, q), full, box)
+
+    @property
+    def radius(self) -> float:
+        """Radius of a ball about the first posture, m."""
+        return float(np.linalg.norm(self.box[1] - self.box[0]) / 2 + AROUND * self.reach)
 
 
 def _usual_torque(arm: Dynamics) -> Array:
@@ -232,9 +238,9 @@ def force_of_arrow(start: Array, end: Array, state: ViewState, sizes: Proportion
 
 
 def gravity_arrow(state: ViewState, sizes: Proportions) -> Array:
-    """Return the arrow (2, 3) of gravity, beside the robot."""
-    start = sizes.reach * np.array([-0.45, -0.55, 0.8])
-    return np.stack([start, start + 0.3 * sizes.reach / 9.81 * np.array(state.load.gravity)])
+    """Return the arrow (2, 3) of gravity, left of the robot in the first picture."""
+    start = sizes.box.mean(axis=0) + sizes.radius * np.array([-0.62, -0.73, 0.45])
+    return np.stack([start, start + 0.5 * sizes.radius / 9.81 * np.array(state.load.gravity)])
 
 
 def _skeleton(model: RobotModel, poses: Array, tip: Array) -> Array:
