@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Films the view: writes view.gif and guides/view_recording.png. Needs Chromium and its driver.
+"""Films the view: view.gif, guides/view_recording.png, view.png. Needs Chromium and its driver.
 
 A recording of a Panda that carries 1.5 kg, simulated with noise, is shown in the view of a model
 without it. As 1.5 is typed, bars and curves of the model fall on those measured.
@@ -88,36 +88,70 @@ class Film:
         )
 
 
+def opened(window, url):
+    """Open a page in a window of SIZE, without the notice on rendering in software."""
+    window.driver.set_window_size(*SIZE)
+    inner = window.driver.execute_script('return [innerWidth, innerHeight]')
+    window.driver.set_window_size(*(2 * w - i for w, i in zip(SIZE, inner, strict=True)))
+    window.open(url)
+    close = '[class*=Notification-closeButton]'
+    found = window.until(lambda: window.driver.find_elements('css selector', close), 'the notice')
+    found[0].click()
+    return Film(window)
+
+
+def write(picture, path):
+    """Write a picture with 256 colours."""
+    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def film_a_payload(window):
+    """Find a payload by hand in a recording."""
+    record()
+    with browser.view('panda', '--bag', 'run') as (_, url):
+        film = opened(window, url)
+        film.play(0.6, 1.8)
+        write(film.pictures[-1], DOCS / 'guides' / 'view_recording.png')
+        window.button('Load')
+        film.settle(PAUSE)
+        for text, duration in (('1', KEY), ('1.5', PAUSE)):
+            window.field('mass [kg]', text)
+            film.settle(duration)
+        window.button('Recording')
+        film.settle(PAUSE)
+        film.play(1.88, 3.4)
+        film.write(DOCS / 'view.gif')
+
+
+def show_loads(window):
+    """Show a payload, a force and the ellipsoid of manipulability."""
+    with browser.view('panda') as (_, url):
+        film = opened(window, url)
+        window.field('posture', '0.3 0.3 0 -1.8 0 2.1 0.7')
+        window.button('Set posture')
+        window.button('Show')
+        window.check('manipulability at the tip')
+        window.button('Load')
+        window.field('mass [kg]', '2')
+        for axis, newtons in enumerate(('15', '0', '40')):
+            window.field('F [N]', newtons, axis)
+        time.sleep(1.0)  # the page sends a change after 50 ms, or another one instead
+        window.check('drag in the scene')
+        time.sleep(2.0)
+        write(film.settle(PAUSE), DOCS / 'view.png')
+
+
 def main():
-    """Film the view."""
+    """Take all pictures, or those of one function that is named."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        record()
         window = browser.Browser()
-        with browser.view('panda', '--bag', 'run') as (_, url):
-            window.driver.set_window_size(*SIZE)
-            inner = window.driver.execute_script('return [innerWidth, innerHeight]')
-            window.driver.set_window_size(*(2 * w - i for w, i in zip(SIZE, inner, strict=True)))
-            window.open(url)
-            close = '[class*=Notification-closeButton]'  # of the notice on rendering in software
-            buttons = window.until(
-                lambda: window.driver.find_elements('css selector', close), 'the notice'
-            )
-            buttons[0].click()
-            film = Film(window)
-            film.play(0.6, 1.8)
-            shown = film.pictures[-1].quantize(256, dither=Image.Dither.NONE)
-            shown.save(DOCS / 'guides' / 'view_recording.png', optimize=True)
-            window.button('Load')
-            film.settle(PAUSE)
-            for text, duration in (('1', KEY), ('1.5', PAUSE)):
-                window.field('mass [kg]', text)
-                film.settle(duration)
-            window.button('Recording')
-            film.settle(PAUSE)
-            film.play(1.88, 3.4)
-            film.write(DOCS / 'view.gif')
-        window.close()
+        try:
+            for take in (film_a_payload, show_loads):
+                if take.__name__ in sys.argv[1:] or not sys.argv[1:]:
+                    take(window)
+        finally:
+            window.close()
 
 
 if __name__ == '__main__':

@@ -117,7 +117,8 @@ def short_names(names: Sequence[str], length: int = LONGEST) -> list[str]:
 def tip_html(name: str, T: Array) -> str:
     """Return the pose (4, 4) of the tip in the base as text."""
     place = ' · '.join(f'{axis} {_signed(x)}' for axis, x in zip('xyz', T[:3, 3], strict=True))
-    angles = ' · '.join(f'{x:.1f}'.replace('-', '−') for x in np.degrees(rpy(T[:3, :3])))
+    degrees = np.degrees(rpy(T[:3, :3])).round(1) + 0.0  # no negative zero
+    angles = ' · '.join(f'{x:.1f}'.replace('-', '−') for x in degrees)
     return (
         f'{STYLE}<div class="rd" data-tip><div class="h"><span title="{escape(name, quote=True)}">'
         f'tip {escape(name)}</span></div><div>{place} m</div>'
