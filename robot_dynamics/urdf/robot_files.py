@@ -17,7 +17,8 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.resources import bundled_robots
 
 CACHE = '~/.cache/robot_descriptions'  # of robot_descriptions, unless ROBOT_DESCRIPTIONS_CACHE
-ENDINGS = ('', '_robot')  # of file names: ur10 is ur10_robot.urdf
+# Of file names, as example-robot-data loads them: ur10 is ur10_robot, talos is talos_reduced.
+ENDINGS = ('', '_robot', '_reduced')
 
 
 def robot_file(path: str | os.PathLike[str]) -> Path:

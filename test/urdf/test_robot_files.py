@@ -28,6 +28,7 @@ def cache(monkeypatch, tmp_path):
 
 def test_the_robots_of_an_installed_package_are_found_by_name():
     assert robot_file('ur10').samefile(DATA / 'ur_description/urdf/ur10_robot.urdf')
+    assert robot_file('talos').samefile(DATA / 'talos_data/robots/talos_reduced.urdf')
     assert robot_file('so101_description').samefile(DATA / 'so_arm_description/urdf/so101.urdf')
     of_file = load_urdf(DATA / 'z1_description/urdf/z1.urdf')
     assert load_urdf('z1').joint_names == of_file.joint_names
@@ -51,7 +52,7 @@ def test_a_name_that_is_not_unique_lists_the_robots():
     with pytest.raises(ModelError, match=r'expected one of .*anymal_b.*, .*anymal_c'):
         robot_file('anymal')
     with pytest.raises(ModelError, match=re.escape('expected one of talos_full_v2, ')):
-        robot_file('talos')
+        robot_file('talos_full')
 
 
 def test_a_path_is_never_a_name(tmp_path, monkeypatch):
