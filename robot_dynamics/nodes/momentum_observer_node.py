@@ -187,14 +187,16 @@ class MomentumObserverNode(RobotNode):
             self.health.counts['not finite, not published'] += 1
             self.restart()
             return
+        due = self._rate.is_due(state.stamp)
+        if due:
+            self.torques_out.publish(self._writer.fill(state.stamp, torque))
         if self._learning is not None:
             self._learning.add(t, self.observer)
             contact = NONE
         else:
             contact = self.detector.update(t, state.q, state.qd, effort)
         wrench = self.estimator.estimate(state.q, torque, self._sigma)
-        if self._rate.is_due(state.stamp):
-            self.torques_out.publish(self._writer.fill(state.stamp, torque))
+        if due:
             self._publish_wrench(state.stamp, wrench.F)
         changed = contact.kind != self._contact.kind
         self._contact = contact
