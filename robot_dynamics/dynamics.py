@@ -844,8 +844,6 @@ class Dynamics:
         """
         stepping.check_friction(friction)
         check_integrator(integrator)
-        if friction == 'model' and self.model.coulomb.any():
-            stepping.check_coupled(self.model.n)
         return self._kept('simulation_step', integrator, friction)
 
     @made_once
@@ -945,10 +943,12 @@ class Dynamics:
     def _kept(self, name: str, *options: str) -> CompiledFunction:
         """Return the program of an algorithm with options, made on first use."""
         key = ' '.join((name, *options))
-        if key not in self.__dict__:
+        made: CompiledFunction | None = self.__dict__.get(key)
+        if made is None:
             self._require_defined(name)
-            self.__dict__[key] = self.programs.compile(name, *options)
-        made: CompiledFunction = self.__dict__[key]
+            if name == 'simulation_step' and 'model' in options and self.model.coulomb.any():
+                stepping.check_coupled(self.model.n)
+            made = self.__dict__[key] = self.programs.compile(name, *options)
         return made
 
     def _at(self, frame: str, method: str, *directions: Sequence[int]) -> Callable[..., Any]:

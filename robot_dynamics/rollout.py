@@ -13,7 +13,7 @@ from robot_dynamics.algorithms.crba import crba
 from robot_dynamics.algorithms.forward_dynamics import fill_in
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
-from robot_dynamics.codegen.calls.arguments import as_vectors
+from robot_dynamics.codegen.calls.arguments import all_as_vectors, as_vectors
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.canonical import CanonicalTree
 from robot_dynamics.model.robot_model import RobotModel
@@ -56,15 +56,10 @@ def simulate(
         ValueError: steps or time_step is out of range.
     """
     count, h = checked_count(steps), checked_time_step(time_step)
-    names, n = ('q', 'qd', 'tau'), step.signature.inputs[0][1]
-    given: dict[str, Any] = {
-        name: as_vectors('simulate', name, value, n)
-        for name, value in zip(names, (q, qd, tau), strict=True)
-    }
-    if all(array.ndim == 1 for array in given.values()):
-        alone: State = step.end(count, **given, time_step=np.array([h]))
-        return alone
-    result: State = step.advance(count, **given, time_step=[h])
+    q, qd, tau = all_as_vectors('simulate', step.signature.inputs[:3], (q, qd, tau))
+    alone = q.ndim == qd.ndim == tau.ndim == 1
+    advance = step.end if alone else step.advance
+    result: State = advance(count, q=q, qd=qd, tau=tau, time_step=np.array([h]))
     return result
 
 

@@ -55,14 +55,14 @@ class Path:
     def end(self, steps: int, values: Mapping[str, Array]) -> list[Array]:
         """Return the outputs (size) of the last step: vectors (size,) of what is not bound."""
         for name, vector in values.items():
-            self._given[name][:] = vector
-        count = 0
-        for begin in range(0, steps, AT_ONCE_ALONE):
+            self._given[name][...] = vector
+        while steps > AT_ONCE_ALONE:
+            self._fill(AT_ONCE_ALONE)
             for path in self._paths:
-                path[0] = path[count]
-            count = min(AT_ONCE_ALONE, steps - begin)
-            self._fill(count)
-        return [path[count].copy() for path in self._paths]
+                path[0] = path[AT_ONCE_ALONE]
+            steps -= AT_ONCE_ALONE
+        self._fill(steps)
+        return [path[steps].copy() for path in self._paths]
 
 
 @dataclass(frozen=True)
