@@ -14,7 +14,7 @@ from robot_dynamics.codegen.backends.llvm_writer import Writer
 from robot_dynamics.codegen.tracing.program import LANES, Node, Program, needed, operands, sizes
 
 # Elementary functions and their writers. The kernel of one sample computes several arguments at
-# once.
+# once. Of at most eight, four in a vector: the first four results are ready earlier.
 ELEMENTARY: dict[tuple[str, ...], Callable[[Writer, str], tuple[str, ...]]] = {
     ('sin', 'cos'): sincos,
     ('tanh',): tanh,
@@ -33,6 +33,7 @@ class Arithmetic:
         self.nodes = program.nodes
         self.values: dict[int, str] = {}
         self._load = load
+        self._fed_back = dict(program.signature.inputs).keys() & dict(program.signature.outputs)
         self._sizes = sizes(program.nodes)
         self._vector = w.with_lanes(LANES)
         self._in_all_lanes: dict[int, str] = {}
@@ -149,8 +150,9 @@ class Arithmetic:
             )
             if len(arguments) < 2:
                 continue
-            for begin in range(0, len(arguments), WIDEST):
-                chunk = arguments[begin : begin + WIDEST]
+            together = WIDEST if len(arguments) > WIDEST else WIDEST // 2
+            for begin in range(0, len(arguments), together):
+                chunk = arguments[begin : begin + together]
                 wide = self.w.with_lanes(max(2, 1 << (len(chunk) - 1).bit_length()))
                 results = [
                     self._lanes(wide, vector, len(chunk))
@@ -160,11 +162,16 @@ class Arithmetic:
                     self._remember(functions, argument, values)
 
     def _gather(self, wide: Writer, arguments: Sequence[int]) -> str:
-        """Return a vector of values: one load if they are neighbouring inputs plus constants."""
+        """Return a vector of values: one load if they are neighbouring inputs plus constants.
+
+        Inputs that are outputs, too, have often just been stored one by one, and a load of several
+        would wait until these stores are complete.
+        """
         terms = [shifted_input(self.nodes, i) for i in arguments]
         if all(terms):
             names, places, shifts = zip(*terms, strict=True)
-            if len(set(names)) == 1 and places == tuple(range(places[0], places[0] + len(places))):
+            adjacent = places == tuple(range(places[0], places[0] + len(places)))
+            if len(set(names)) == 1 and adjacent and names[0] not in self._fed_back:
                 vector = wide.load(self.w.element(f'%in.{names[0]}', places[0]), len(places))
                 # Adding -0.0 changes nothing, not even the sign of a zero.
                 padded = [*shifts, *([-0.0] * (wide.lanes - len(shifts)))]

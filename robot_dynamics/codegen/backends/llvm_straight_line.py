@@ -8,7 +8,7 @@
     void name.rollout(double *input, int64 per_block, int64 per_step, ..., (outputs likewise) ...,
                       int64 begin, int64 end, int64 steps)
 
-`sample` computes its sines and cosines together, in the lanes of one vector: six joints cost
+`sample` computes its sines and cosines together, in the lanes of vectors: six joints cost
 little more than one. `batch` and `scan` read row i of an input at `input + i stride` and write row
 i of an output of m entries at `output + i m`, for begin <= i < end. `batch` has a sample in each
 lane of its vectors and transposes blocks of rows in registers; its outputs must not overlap
