@@ -11,14 +11,16 @@ Nothing is allocated, and no branch depends on a value except inside minimum and
 functions of one header share a prefix, so that headers can be used together.
 
 Sine and cosine are those of `llvm_elementary` where there is a fused multiply-add. Without one,
-and for `float`, the reduction subtracts three parts of pi/2, products of the first two being exact
-(Cody and Waite 1980, chapter 8), which limits the angle more; see `Dialect.limits`.
+and for `float`, the products of the first part of pi/2 are exact because it has few bits (Cody and
+Waite 1980, chapter 8), which limits the angle more; see `Dialect.limits`. Where the compiler knows
+no wider registers than those of any x86-64, a vector takes as many angles as such a register.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -59,7 +61,8 @@ class Format(NamedTuple):
     suffix: str  # of constants and functions of math.h
     bits: int  # of an integer of the same size
     mantissa: int  # stored bits
-    part: int  # significant bits of the parts of pi/2
+    part: int  # significant bits of the first part of pi/2
+    lanes: int  # in 16 bytes
     terms: int  # of the polynomials of sine and cosine
     exponential: int  # likewise
     angle: float  # the largest, rad, without fused multiply-add
@@ -67,10 +70,11 @@ class Format(NamedTuple):
 
 
 FORMATS = {
-    'double': Format('', 64, 52, 33, 6, 13, 1e6, 22.0),
-    'float': Format('f', 32, 23, 12, 4, 7, 1e3, 10.0),
+    'double': Format('', 64, 52, 33, 2, 6, 13, 2.0**20, 22.0),
+    'float': Format('f', 32, 23, 12, 4, 4, 7, 2.0**10, 10.0),
 }
 LARGEST_FLOAT = (2.0 - 2.0**-23) * 2.0**127
+LARGEST = {'double': sys.float_info.max, 'float': LARGEST_FLOAT}
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,9 @@ class Dialect:
 
     def end(self) -> str:
         """Return what follows the functions."""
-        return '\n'.join(f'#undef {self.macro(name)}' for name in ('FMA', 'RESTRICT', 'FUSED'))
+        return '\n'.join(
+            f'#undef {self.macro(name)}' for name in ('FMA', 'RESTRICT', 'FUSED', 'ANGLES')
+        )
 
 
 def output_names(signature: Signature) -> list[str]:
@@ -232,15 +238,19 @@ class _Body:
             arguments = sorted({program.nodes[i][1] for i in mine})
             if not arguments:
                 continue
+            lanes, scalar = self.dialect.format.lanes, self.dialect.scalar
             array, count = f'a{next(self._numbers)}', len(arguments)
+            room = -(-count // lanes) * lanes
             listed = ', '.join(values[i] for i in arguments)
-            scalar = self.dialect.scalar
-            self.do(f'const {scalar} {array}[{count}] = {{{listed}}};')
+            self.do(f'const {scalar} {array}[{room}] = {{{listed}}};')
             results = [f'{function}_{array}' for function in functions]
-            self.do(f'{scalar} {", ".join(f"{name}[{count}]" for name in results)};')
+            self.do(f'{scalar} {", ".join(f"{name}[{room}]" for name in results)};')
             name = f'{self.dialect.prefix}_{"".join(functions)}_'
-            targets = ', '.join(f'&{result}[i]' for result in results)
-            self.do(f'for (int i = 0; i < {count}; ++i) {name}({array}[i], {targets});')
+            targets = ', '.join(f'{result} + i' for result in results)
+            each = f'for (int i = 0; i < {count}; ++i)'
+            if 'sin' in functions:
+                each = f'{self.dialect.macro("ANGLES")}({count})'
+            self.do(f'{each} {name}({array} + i, {targets});')
             for i in mine:
                 op, argument = program.nodes[i]
                 values[i] = f'{op}_{array}[{arguments.index(argument)}]'
@@ -363,29 +373,26 @@ def _memory(where: str, column: int) -> str:
     return f'memory[{column}][{"row" if where == OWN else "parent[row]"}]'
 
 
-def _parts_of_half_pi(bits: int) -> tuple[float, float, float]:
-    """Return three numbers whose sum is pi/2, the first two with so many significant bits."""
-
-    def leading(x: float) -> float:
-        mantissa, exponent = math.frexp(x)
-        return math.ldexp(math.floor(mantissa * 2.0**bits), exponent - bits)
-
-    first = leading(HALF_PI)
-    second = leading(HALF_PI - first)
-    return first, second, HALF_PI - first - second + HALF_PI_REST
+def _parts_of_half_pi(bits: int) -> tuple[float, float]:
+    """Return two numbers whose sum is pi/2, the first with so many significant bits."""
+    mantissa, exponent = math.frexp(HALF_PI)
+    first = math.ldexp(math.floor(mantissa * 2.0**bits), exponent - bits)
+    return first, HALF_PI - first + HALF_PI_REST
 
 
-def _estrin(d: Dialect, coefficients: Sequence[float], x: str, name: str) -> tuple[list[str], str]:
+def _estrin(
+    d: Dialect, coefficients: Sequence[float], x: str, name: str, kind: str
+) -> tuple[list[str], str]:
     """Return the lines of a polynomial, computed as by `llvm_elementary`, and its name."""
     lines, terms, count = [], [d.constant(c) for c in coefficients], itertools.count()
     while len(terms) > 1:
         following = []
         for a, b in zip(terms[::2], terms[1::2], strict=False):
             following.append(f'{name}{next(count)}')
-            lines.append(f'const {d.scalar} {following[-1]} = {d.macro("FMA")}({b}, {x}, {a});')
+            lines.append(f'const {kind} {following[-1]} = {d.macro("FMA")}({b}, {x}, {a});')
         terms = [*following, *(terms[-1:] if len(terms) % 2 else [])]
         if len(terms) > 1:
-            lines.append(f'const {d.scalar} {name}x{len(terms)} = {x} * {x};')
+            lines.append(f'const {kind} {name}x{len(terms)} = {x} * {x};')
             x = f'{name}x{len(terms)}'
     return lines, terms[0]
 
@@ -398,10 +405,11 @@ def _filled(template: str, values: Mapping[str, object]) -> str:
 
 
 def _elementary(d: Dialect) -> str:
-    f, fma_angle, angle = d.format, *d.limits
-    sine, s = _estrin(d, SINE[: f.terms], 'z', 's')
-    cosine, c = _estrin(d, COSINE[: f.terms], 'z', 'c')
-    exponential, e = _estrin(d, EXPONENTIAL[: f.exponential], 'r', 'e')
+    f, fma_angle, angle, largest = d.format, *d.limits, LARGEST[d.scalar]
+    angles = f'{d.prefix}_angles_'
+    sine, s = _estrin(d, SINE[: f.terms], 'z', 's', angles)
+    cosine, c = _estrin(d, COSINE[: f.terms], 'z', 'c', angles)
+    exponential, e = _estrin(d, EXPONENTIAL[: f.exponential], 'r', 'e', d.scalar)
     parts = _parts_of_half_pi(f.part)
     bias, k = (1 << (f.bits - f.mantissa - 2)) - 1, d.constant
     ln2 = LN2 if not f.suffix else math.floor(LN2 * 2.0**f.part) / 2.0**f.part
@@ -410,22 +418,22 @@ def _elementary(d: Dialect) -> str:
         {
             'inline': d.inline,
             'hardware': SOFTWARE_DOUBLE if not f.suffix else '',
-            'three_parts': THREE_PARTS if not f.suffix else '1',
+            'few_bits': FEW_BITS if not f.suffix else '1',
             'P': d.prefix.upper(),
             'p': d.prefix,
             'real': d.scalar,
             'f': f.suffix,
             'F': f.suffix.upper(),
             'bits': f.bits,
-            'fma_angle': k(fma_angle),
-            'angle': k(angle),
+            'lanes': f.lanes,
+            'fma_overflow': k(largest / fma_angle),
+            'overflow': k(largest / angle),
             'rounder': k(1.5 * 2.0**f.mantissa),
             'two_over_pi': k(2.0 / math.pi),
             'half_pi': k(-HALF_PI),
             'rest': k(-HALF_PI_REST),
             'part0': k(-parts[0]),
             'part1': k(-parts[1]),
-            'part2': k(-parts[2]),
             'sine': '\n    '.join(sine),
             's_of_z': s,
             'cosine': '\n    '.join(cosine),
@@ -453,8 +461,8 @@ SOFTWARE_DOUBLE = """
 #error "this processor has no double in hardware: export with --scalar float"
 #endif"""
 
-# Where the reduction of angles takes three parts of pi/2; with `float` everywhere.
-THREE_PARTS = '!defined(@P@_FUSED)'
+# Where the first part of pi/2 has few bits; with `float` everywhere.
+FEW_BITS = '!defined(@P@_FUSED)'
 
 HEAD = """\
 #include <float.h>
@@ -514,35 +522,57 @@ TEMPLATE = """
     return a > b || a != a ? a : b;
 }
 
-/* x = k pi/2 + r,  |r| <= pi/4;  sin r = r + r^3 S(r^2),  cos r = 1 - r^2/2 + r^4 C(r^2) */
-@inline@ void @p@_sincos_(@real@ x, @real@ *sine, @real@ *cosine) {
-    const @real@ shifted = @P@_FMA(x, @two_over_pi@, @rounder@);
-    const uint@bits@_t quadrant = @p@_bits_(shifted);
-    const @real@ k = shifted - @rounder@;
-#if @three_parts@
-    const @real@ rest = @p@_fabs_(x) <= @angle@ ? @part2@ : @p@_from_bits_(~(uint@bits@_t)0);
-    const @real@ r = @P@_FMA(k, rest, @P@_FMA(k, @part1@, @P@_FMA(k, @part0@, x)));
+/* As many angles as a register without options for the processor has lanes, or one. */
+#if !defined(@P@_FUSED) && defined(__SSE2__) && defined(__GNUC__)
+typedef @real@ @p@_angles_ __attribute__((vector_size(16)));
+typedef uint@bits@_t @p@_lanes_ __attribute__((vector_size(16)));
+#if defined(__clang__)
+#define @P@_ANGLES(count) _Pragma("unroll") for (int i = 0; i < (count); i += @lanes@)
 #else
-    const @real@ rest = @p@_fabs_(x) <= @fma_angle@ ? @rest@ : @p@_from_bits_(~(uint@bits@_t)0);
-    const @real@ r = @P@_FMA(k, rest, @P@_FMA(k, @half_pi@, x));
+#define @P@_ANGLES(count) _Pragma("GCC unroll 16") for (int i = 0; i < (count); i += @lanes@)
 #endif
-    const @real@ z = r * r;
+#else
+typedef @real@ @p@_angles_;
+typedef uint@bits@_t @p@_lanes_;
+#define @P@_ANGLES(count) for (int i = 0; i < (count); ++i)
+#endif
+
+/* x = k pi/2 + r,  |r| <= pi/4;  sin r = r + r^3 S(r^2),  cos r = 1 - r^2/2 + r^4 C(r^2) */
+@inline@ void @p@_sincos_(const @real@ *angle, @real@ *sine, @real@ *cosine) {
+    @p@_angles_ x;
+    memcpy(&x, angle, sizeof x);
+    const @p@_angles_ shifted = @P@_FMA(x, @two_over_pi@, @rounder@);
+    const @p@_angles_ k = shifted - @rounder@;
+    /* The product with x overflows beyond the largest angle: then r is not a number. */
+#if @few_bits@
+    const @p@_angles_ rest = x * @overflow@ * @zero@ + @part1@;
+    const @p@_angles_ r = @P@_FMA(k, rest, @P@_FMA(k, @part0@, x));
+#else
+    const @p@_angles_ rest = x * @fma_overflow@ * @zero@ + @rest@;
+    const @p@_angles_ r = @P@_FMA(k, rest, @P@_FMA(k, @half_pi@, x));
+#endif
+    const @p@_angles_ z = r * r;
     @sine@
-    const @real@ s = @P@_FMA(z * r, @s_of_z@, r);
-    const @real@ half = z * @half@;
-    const @real@ h = @one@ - half;
+    const @p@_angles_ s = @P@_FMA(z * r, @s_of_z@, r);
+    const @p@_angles_ half = z * @half@;
+    const @p@_angles_ h = @one@ - half;
     @cosine@
-    const @real@ c = h + @P@_FMA(z * z, @c_of_z@, (@one@ - h) - half);
+    const @p@_angles_ c = h + @P@_FMA(z * z, @c_of_z@, (@one@ - h) - half);
     /* Quadrants 0, 1, 2, 3:  sine is s, c, -s, -c;  cosine is c, -s, -c, s */
-    const uint@bits@_t odd = (uint@bits@_t)0 - (quadrant & 1u);
-    const uint@bits@_t bits_s = @p@_bits_(s), bits_c = @p@_bits_(c);
-    const uint@bits@_t both = (bits_s ^ bits_c) & odd;
-    *sine = @p@_from_bits_((bits_s ^ both) ^ ((quadrant & 2u) << @sign@));
-    *cosine = @p@_from_bits_((bits_c ^ both) ^ (((quadrant + 1u) & 2u) << @sign@));
+    @p@_lanes_ quadrant, bits_s, bits_c;
+    memcpy(&quadrant, &shifted, sizeof x);
+    memcpy(&bits_s, &s, sizeof x);
+    memcpy(&bits_c, &c, sizeof x);
+    const @p@_lanes_ both = (bits_s ^ bits_c) & (0u - (quadrant & 1u));
+    bits_s ^= both ^ ((quadrant & 2u) << @sign@);
+    bits_c ^= both ^ (((quadrant + 1u) & 2u) << @sign@);
+    memcpy(sine, &bits_s, sizeof x);
+    memcpy(cosine, &bits_c, sizeof x);
 }
 
 /* tanh |x| = e / (e + 2),  e = exp(2|x|) - 1 */
-@inline@ void @p@_tanh_(@real@ x, @real@ *result) {
+@inline@ void @p@_tanh_(const @real@ *argument, @real@ *result) {
+    const @real@ x = *argument;
     const @real@ size = @p@_fabs_(x);
     const @real@ y = (size > @large@ ? @large@ : size) * @two@;
     const @real@ shifted = @P@_FMA(y, @one_over_ln2@, @rounder@);
