@@ -10,6 +10,7 @@ it, so that nothing has to be linked, and its check of unsafe flags sees all of 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -109,10 +110,9 @@ def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, versi
 
 def facts(arm: Dynamics, dialect: Dialect) -> str:
     """Return the lines of a comment about gravity, joints, angles and model."""
-    model, (angle, separate) = arm.model, dialect.limits
-    other = (
-        f', without fused multiply-add in hardware {separate:g} rad' if separate < angle else ''
-    )
+    model = arm.model
+    angle, separate = (f'2^{math.log2(limit):g} rad' for limit in dialect.limits)
+    other = f', without fused multiply-add in hardware {separate}' if separate != angle else ''
     joints = [
         f'     {i}  {comment(" ".join(joint.split()))}, {"rad" if angular else "m"}'
         for i, (joint, angular) in enumerate(zip(model.joint_names, model.angular, strict=True))
@@ -124,7 +124,7 @@ def facts(arm: Dynamics, dialect: Dialect) -> str:
    Order and unit of the joints:
 {chr(10).join(joints)}
 
-   Angles are at most {angle:g} rad{other}:
+   Angles are at most {angle}{other}:
    beyond that, results are not a number.
 
    Model: {model.fingerprint()}"""
