@@ -331,8 +331,9 @@ class _Loops(_Body):
                 return self.let(_memory(where, int(i)))
             return f'{where}[{"row" if i == ROW else i}]'
 
-        values = self.evaluate(step.program, load)
-        for store, index in zip(step.stores, step.program.results[0], strict=True):
+        program = fused(step.program)
+        values = self.evaluate(program, load)
+        for store, index in zip(step.stores, program.results[0], strict=True):
             if store.where == OWN:
                 self.do(f'{_memory(OWN, store.column)} = {values[index]};')
             elif store.where == PARENT:
@@ -361,8 +362,9 @@ class _Loops(_Body):
                     return f'memory[{i}][{"other" if where == moving else "row"}]'
                 return f'{where}[{i}]'
 
-            values = self.evaluate(half, load)
-            for name, index in zip(pairs.outputs, half.results[0], strict=True):
+            program = fused(half)
+            values = self.evaluate(program, load)
+            for name, index in zip(pairs.outputs, program.results[0], strict=True):
                 self.do(f'{name}[line + other] = {values[index]};')
             self.end()
             self.end()

@@ -38,6 +38,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     Step,
 )
 from robot_dynamics.codegen.tracing.program import Program, Signature
+from robot_dynamics.codegen.tracing.sums import fused
 
 # Doubles in a cache line.
 LINE = 8
@@ -224,6 +225,7 @@ class Loops:
 
 def results(w: Writer, program: Program, load: Callable[[str, int], str]) -> list[str]:
     """Write a step or pair and return what it computes."""
+    program = fused(program)
     arithmetic = Arithmetic(w, program, load)
     arithmetic.evaluate(range(len(program.nodes)))
     return [arithmetic.values[node] for node in program.results[0]]
