@@ -2,10 +2,10 @@
 """Loop programs in LLVM's language: the same functions as `llvm_straight_line` writes.
 
 They have one more input, the last: memory for the values of the rows, provided by the caller. For
-one sample, the values of a column are adjacent there, so that several entries of a row of a matrix
-are computed in the lanes of a vector. For a batch every value is a vector with a sample in each
-lane, the values of a row are adjacent, and entries are computed one by one. The bits are the same.
-There is no `rollout`.
+one sample, the values of a column are adjacent there, so that several rows, or several entries of
+a row of a matrix, are computed in the lanes of a vector. For a batch every value is a vector with
+a sample in each lane, the values of a row are adjacent, and rows and entries are computed one by
+one. The bits are the same. There is no `rollout`.
 
 A loop in LLVM's language is a generator here (see `llvm_writer.counting`): the instructions
 written inside the `for`, which runs once, are the body of the loop.
@@ -56,7 +56,7 @@ class Loops:
     Args:
         program: what is written.
         w: writer for the value of one sample, or for those of several samples.
-        entries: number of entries of a row of a matrix that are computed at once.
+        entries: number of rows, and of entries of a row of a matrix, that are computed at once.
 
     Attributes:
         places: addresses of inputs ('%in.q') and outputs ('%out.tau').
@@ -82,50 +82,63 @@ class Loops:
         """Write everything."""
         program = self.program
         for loop in program.loops:
-            limits = (self.n - 1, -1, -1) if loop.inward else (0, self.n)
+            in_lanes = loop.alone and self._entries > 1
+            w = self._wide if in_lanes else self.one
+            limits = (self.n - 1, -1, -1) if loop.inward else (0, self.n, w.lanes)
             wanted = [kind for kind, step in enumerate(loop.steps) if step.stores]
             for row in counting(self.one, *limits):
-                for kind in self._kinds(row, wanted):
-                    self._step(loop.steps[kind], row)
+                for kind, inside in self._kinds(w, row, wanted):
+                    self._step(loop.steps[kind], row, inside if in_lanes else None)
         if program.pairs:
             self._pairs(program.pairs)
 
     # -- steps ------------------------------------------------------------------------------
 
-    def _kinds(self, row: str, wanted: Sequence[int]) -> Iterator[int]:
-        """Write a branch to each kind that a row can be of."""
-        one = self.one
-        blocks = {kind: one.new_block('kind') for kind in wanted}
-        after = one.new_block('after')
-        targets = ' '.join(f'i8 {kind}, label %{block}' for kind, block in blocks.items())
-        kind = one.let(f'load i8, ptr {one.let(f"getelementptr i8, ptr @kind, i64 {row}")}')
-        one.do(f'switch i8 {kind}, label %{after} [{targets}]')
-        for wanted_kind, block in blocks.items():
-            one.begin_block(block)
-            yield wanted_kind
-            one.do(f'br label %{after}')
-        one.begin_block(after)
+    def _kinds(self, w: Writer, row: str, wanted: Sequence[int]) -> Iterator[tuple[int, str]]:
+        """Write a branch to each kind, and yield which of the rows in the lanes are of it."""
+        place = w.let(f'getelementptr i64, ptr @kind, i64 {row}')
+        kinds = w.let(f'load {w.integers}, ptr {place}, align 8')
+        for kind in wanted:
+            block, after = w.new_block('kind'), w.new_block('after')
+            inside = w.let(f'icmp eq {w.integers} {kinds}, {w.integer(kind)}')
+            lanes = w.let(f'bitcast {w.vector("i1")} {inside} to i{w.lanes}')
+            some = w.let(f'icmp ne i{w.lanes} {lanes}, 0')
+            w.do(f'br i1 {some}, label %{block}, label %{after}')
+            w.begin_block(block)
+            yield kind, inside
+            w.do(f'br label %{after}')
+            w.begin_block(after)
 
-    def _step(self, step: Step, row: str) -> None:
-        """Write a step at a row."""
-        w, one = self.w, self.one
+    def _step(self, step: Step, row: str, inside: str | None) -> None:
+        """Write a step at a row, or at those of the rows in the lanes for which `inside` holds."""
+        one, w = self.one, self._wide if inside else self.w
         rows = {OWN: self._row(row), PARENT: self._row(self._integer('parent', row))}
         constants = one.element('@table', row)
 
         def load(where: str, i: int | str) -> str:
-            if where == TABLE:
-                constant = one.load(one.element(constants, int(i) * self.n))
-                return constant if w.lanes == 1 else w.spread(constant)
             if where in rows:
                 return w.load(self._number(rows[where], int(i)))
-            return w.load(self._entry(f'%in.{where}', row if i == ROW else i))
+            if where == TABLE:
+                place = one.element(constants, int(i) * self.n)
+                return w.load(place) if inside or w.lanes == 1 else w.spread(one.load(place))
+            place = self._entry(f'%in.{where}', row if i == ROW else i)
+            if inside:
+                return w.load_where(inside, place) if i == ROW else w.spread(one.load(place))
+            return w.load(place)
 
         for store, value in zip(step.stores, results(w, step.program, load), strict=True):
-            if store.where not in rows:
+            if store.where in rows:
+                place = self._number(rows[store.where], store.column)
+                if store.where == PARENT:
+                    value = w.add(w.load(place), value)
+                elif inside:
+                    # Not by `store_where`, which some processors do lane by lane.
+                    value = w.select(inside, value, w.load(place))
+                w.store(value, place)
+            elif inside:
+                w.store_where(inside, value, self._entry(f'%out.{store.where}', row))
+            else:
                 w.store(value, self._entry(f'%out.{store.where}', row))
-                continue
-            place = self._number(rows[store.where], store.column)
-            w.store(w.add(w.load(place), value) if store.where == PARENT else value, place)
 
     # -- matrices ---------------------------------------------------------------------------
 
@@ -183,11 +196,7 @@ class Loops:
         """Write entries i, i + 1, ..., none from `end` on."""
         inside = within(self._wide, i, end) if self._entries > 1 else None
         for value, line in zip(values, lines, strict=True):
-            place = self._at(line, i, self.w.lanes)
-            if inside is None:
-                self._wide.store(value, place)
-            else:
-                self._wide.store_where(inside, value, place)
+            _store(self._wide, value, self._at(line, i, self.w.lanes), inside)
 
     # -- addresses --------------------------------------------------------------------------
 
@@ -221,6 +230,14 @@ class Loops:
         return self.one.let(
             f'load i64, ptr {self.one.let(f"getelementptr i64, ptr @{array}, i64 {i}")}'
         )
+
+
+def _store(w: Writer, value: str, place: str, inside: str | None) -> None:
+    """Write a value, or those of its lanes for which `inside` holds."""
+    if inside is None:
+        w.store(value, place)
+    else:
+        w.store_where(inside, value, place)
 
 
 def results(w: Writer, program: Program, load: Callable[[str, int], str]) -> list[str]:
@@ -308,10 +325,11 @@ def _data(program: LoopProgram) -> Writer:
     """Return the constants of the module."""
     w, rows = Writer(1), program.rows
     table = [w.constant(x) for column in program.table for x in column]
+    table += ['0.0'] * LINE
     constants: list[tuple[str, str, Sequence[object]]] = [
         ('table', 'double', table),
         ('parent', 'i64', rows.parents),
-        ('kind', 'i8', rows.kinds),
+        ('kind', 'i64', [*rows.kinds, *[-1] * LINE]),
     ]
     if program.pairs:
         for name, related in ((CARRIER, rows.carriers), (CARRIED, rows.carried)):

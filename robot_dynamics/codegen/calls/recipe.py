@@ -19,9 +19,7 @@ LONGEST_UNROLLED = 10_000
 MOST_RECORDED = 20_000
 
 # Loops gain by computing several entries of a matrix's row at once, if the tree has this depth.
-# An operation takes longer in a loop, because its operands are in memory.
-LONG_LINE = 9
-SLOWER = 1.15
+LONG_LINE = 12
 
 
 # Branches are vectorized if that shortens a program by a fifth. A batch scalarizes them again and
@@ -60,7 +58,7 @@ class Recipe:
         if not matrices or self.loops.rows.depth < LONG_LINE or machine_code.why_not():
             return straight
         loops = self._loops(self.loops)
-        faster = SLOWER * operations(loops, machine_code.lanes()) < instructions(straight)
+        faster = operations(loops, machine_code.lanes()) < instructions(straight)
         return loops if faster else straight
 
     def _straight_line(self, loops: LoopForm) -> Program | None:

@@ -89,7 +89,7 @@ class _Assembly:
         }
         below = self.tracer.nodes_of([matrix.below for matrix in matrices.values()])
         above = self.tracer.nodes_of([matrix.above for matrix in matrices.values()])
-        self.levels = self.tracer.levels()
+        self.levels = self.tracer.final_levels()
         for store, nodes in wanted.items():
             self._store_all(store, nodes)
         pairs = None
@@ -129,11 +129,16 @@ class _Assembly:
             return
         self._seen.add((kind, node, level))
         self._found(self.nodes[node])
-        if operands(self.nodes[node]) and self.levels[node] < level:
+        if self._before(node, level):
             self.kept[kind][node] = -1
             self._waiting.append((kind, node, self.levels[node]))
         else:
             self._waiting += [(kind, i, level) for i in operands(self.nodes[node])]
+
+    def _before(self, node: int, level: int) -> bool:
+        """Return whether a loop takes a node from a column that an earlier loop has stored."""
+        computed = bool(operands(self.nodes[node])) or self.nodes[node][1] == PARENT
+        return computed and self.levels[node] < level
 
     def _keep(self) -> None:
         """Find columns for the nodes that a later loop needs."""
@@ -168,7 +173,7 @@ class _Assembly:
         for kind in self.tracer.kinds:
             stores = self.stores.get((level, kind), {})
             steps.append(Step(self._straight(list(stores.values()), level, kind), tuple(stores)))
-        return Loop(level % 2 == 0, tuple(steps))
+        return Loop(level % 4 == 0, level % 2 == 1, tuple(steps))
 
     def _straight(self, results: Sequence[int], level: int = 0, kind: int = 0) -> Program:
         """Return the straight-line program of nodes of a kind in a loop; level 0: of a pair."""
@@ -177,7 +182,7 @@ class _Assembly:
         while waiting:
             i = waiting.pop()
             if i not in found:
-                before = operands(self.nodes[i]) and self.levels[i] < level
+                before = self._before(i, level)
                 own = ('input', OWN, self.kept[kind][i]) if before else self._found(self.nodes[i])
                 found[i] = own
                 waiting += operands(own)

@@ -8,9 +8,10 @@ program that reads
     input entries (one per row, or shared), a table of constants, columns of the row itself and,
     going outward, of its parent
 
-and stores to columns of the row, adds to columns of its parent, or writes entries of outputs. In
-the end `Pairs` writes matrices: an entry for each row and each row that carries it, from columns
-of both. There, several entries are computed at once.
+and stores to columns of the row, adds to columns of its parent, or writes entries of outputs. What
+passes nothing between rows is in loops between these, which compute several rows at once. In the
+end `Pairs` writes matrices: an entry for each row and each row that carries it, from columns of
+both. There, several entries are computed at once.
 """
 
 from __future__ import annotations
@@ -126,6 +127,7 @@ class Loop(NamedTuple):
     """A loop over all rows."""
 
     inward: bool
+    alone: bool  # no step has to do with another row: several are computed at once
     steps: tuple[Step, ...]  # per kind
 
 
@@ -154,12 +156,13 @@ class LoopProgram:
         """Return how often each operation occurs when the program runs.
 
         Args:
-            lanes: how many entries of a row of a matrix are computed in one operation.
+            lanes: how many rows, or entries of a row of a matrix, are computed in one operation.
         """
         counts: Counter[str] = Counter()
         for loop in self.loops:
             for step, members in zip(loop.steps, self.rows.members, strict=True):
-                _add(counts, step.program, len(members))
+                times = {row // lanes if loop.alone else row for row in members}
+                _add(counts, step.program, len(times))
         if self.pairs:
             for program, related in (
                 (self.pairs.below, self.rows.carriers),

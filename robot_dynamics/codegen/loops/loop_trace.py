@@ -12,8 +12,9 @@ and ones of sparse matrices, is a constant, and folded. Entries of a state that 
 equal to each other, along the whole tree are found by assuming so, recording, and recording again
 without the assumptions that turned out to be wrong.
 
-Independent traversals share a loop. Loop 1 goes outward, 2 inward, 3 outward, and so on; a value
-is computed in the first loop in which it can be.
+Independent traversals share a loop. Loop 2 goes outward, 4 inward, 6 outward, and so on: they
+compute what passes from row to row. Loops 1, 3, 5, ... compute the rest, each row by itself, so
+that several rows can be computed at once. A value is computed in the first loop that can.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ class LoopTracer:
         view, slots = self._view(where, self._pattern(found), values[0])
         for entry, slot in slots.items():
             slot.values = [nodes[entry] for nodes in found]
-        self._place(slots.values(), found, outward=True)
+        if where == PARENT:
+            self._place(slots.values(), found, outward=True)
         return view
 
     def _pattern(
@@ -218,9 +220,7 @@ class LoopTracer:
             # A sum begins before its loop.
             starts = [levels[node] for slot in slots for node in slot.values]
             level = max(level, 1 + max(1, *starts, 0))
-        level = max(level, 1)
-        if level % 2 != outward:
-            level += 1
+        level += ((2 if outward else 4) - level) % 4
         for slot in slots:
             slot.level = level
 
@@ -234,6 +234,22 @@ class LoopTracer:
                 levels.append(0)
             else:
                 levels.append(max(1, *(levels[i] for i in operands(node))))
+        return levels
+
+    def final_levels(self) -> list[int]:
+        """Return the loop of each node: the next, if the first does not pass it between rows."""
+        levels, nodes = self.levels(), self.graph.nodes
+        passed = {
+            (node, slot.level)
+            for slot in self.slots
+            for node in (*slot.values, *slot.passed_on.values())
+        }
+        for i in reversed(range(len(nodes))):
+            if levels[i] % 2 == 0 and operands(nodes[i]):
+                if (i, levels[i]) in passed:
+                    passed |= {(j, levels[i]) for j in operands(nodes[i])}
+                else:
+                    levels[i] += 1
         return levels
 
 

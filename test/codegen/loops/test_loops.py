@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops over the rows of a tree: what is recorded, and that every way of running it agrees."""
 
+import math
 import threading
 
 import numpy as np
@@ -38,7 +39,7 @@ def assert_close(results, expected, tolerance=1e-14):
 
 def test_a_step_is_recorded_once_whatever_the_number_of_rows():
     short, long = (Tree.random(3, n, 0.0).program() for n in (40, 400))
-    assert len(short.loops) == len(long.loops) == 3
+    assert len(short.loops) == len(long.loops) == 6
     for a, b in zip(short.loops, long.loops, strict=True):
         sizes = [sorted(len(step.program.nodes) for step in loop.steps) for loop in (a, b)]
         assert sizes[0] == sizes[1]
@@ -46,16 +47,31 @@ def test_a_step_is_recorded_once_whatever_the_number_of_rows():
     assert long.columns == short.columns
 
 
+def traversals(program):
+    """Return the loops that pass values from row to row."""
+    return [loop for loop in program.loops if not loop.alone]
+
+
 def test_independent_traversals_share_loops_of_alternating_direction():
-    assert [loop.inward for loop in Tree.random(4, 20, 0.3).program().loops] == [
-        False,
-        True,
-        False,
-    ]
+    loops = traversals(Tree.random(4, 20, 0.3).program())
+    assert [loop.inward for loop in loops] == [False, True, False]
+
+
+def test_a_traversal_computes_only_what_it_passes_on_and_another_loop_reads_no_other_row():
+    program = Tree.random(4, 20, 0.3).program()
+    outward, inward, _ = traversals(program)
+    # A state is a sine of its parent's; the sums need cosines of inputs alone.
+    sines = ['sin' in step.program.operation_counts() for step in outward.steps]
+    assert sines == [not program.rows.is_root(kind) for kind in range(len(sines))]
+    assert not any('cos' in step.program.operation_counts() for step in inward.steps)
+    for loop in program.loops:
+        for step in loop.steps if loop.alone else ():
+            reads = [node[1] for node in step.program.nodes if node[0] == 'input']
+            assert PARENT not in [*reads, *(store.where for store in step.stores)]
 
 
 def test_what_is_constant_along_the_tree_is_found():
-    outward, _, _ = Tree.random(4, 20, 0.3).program().loops
+    outward, _, _ = traversals(Tree.random(4, 20, 0.3).program())
     for step in outward.steps:
         leaves = [node for node in step.program.nodes if node[0] == 'input']
         # Of the state, `one` and `zero` are nowhere: one column of the parent is read.
@@ -198,7 +214,7 @@ UNRELATED = {
 @pytest.mark.parametrize('backend', ['auto', 'python'])
 @pytest.mark.parametrize('parents', UNRELATED.values(), ids=UNRELATED)
 @pytest.mark.parametrize('largest', [0, 10**6])
-def test_every_entry_of_given_memory_is_written(
+def test_every_entry_of_given_memory_is_written_and_nothing_beyond(
     always_loops, monkeypatch, parents, backend, largest
 ):
     monkeypatch.setattr(kernels, 'LARGEST_BATCHED', largest)
@@ -216,8 +232,11 @@ def test_every_entry_of_given_memory_is_written(
     expected = [tree.straight(*each) for each in zip(x, scale, strict=True)]
     for given in (0, slice(0, 3), slice(None)):
         leading = np.shape(x[given])[:-1]
-        out = tuple(np.full((*leading, *shape), np.nan) for _, shape in program.signature.outputs)
+        shapes = [(*leading, *shape) for _, shape in program.signature.outputs]
+        rooms = [np.full(math.prod(shape) + 8, np.nan) for shape in shapes]
+        out = tuple(room[:-8].reshape(shape) for room, shape in zip(rooms, shapes, strict=True))
         program(x[given], scale[given], out=out)
+        assert np.isnan([room[-8:] for room in rooms]).all()
         wanted = [expected[0]] if given == 0 else expected[given]
         for k, result in enumerate(out):
             stacked = np.array([each[k] for each in wanted], float).reshape(result.shape)
