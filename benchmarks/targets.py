@@ -130,6 +130,13 @@ TARGETS = (
     Target('batch, one core, against a Python loop', 'x', 35, 75, _batch(batches.LOOP)),
     Target('batch, one core, against its pool, 1 thread', 'x', 30, 55, _batch(batches.POOL)),
     Target('talos, single call ID', 'x', 6, 10, _single(single.NEW, ID, robot='talos_reduced')),
+    Target(
+        'talos, single call ID derivatives',
+        'x',
+        4.5,
+        6,
+        _single(single.NEW, DERIVATIVES, robot='talos_reduced'),
+    ),
     Target('12-joint chain, single call ID', 'x', 3, 8, _single(single.NEW, ID, robot='chain12')),
     Target(
         '100-joint chain, single call ID', 'x', 1, 3, _single(single.NEW, ID, robot='chain100')
