@@ -131,8 +131,11 @@ def facts(arm: Dynamics, dialect: Dialect) -> str:
 
 
 def about(function: Function) -> str:
-    """Return the documentation of a function as a part of a comment."""
-    return '\n   '.join(line.rstrip() for line in comment(function.documentation).splitlines())
+    """Return the documentation of a function as a part of a comment, its frame in the 2nd line."""
+    lines = function.documentation.splitlines()
+    if function.frame is not None:
+        lines.insert(1, f'    Frame: {" ".join(function.frame.split())}.')
+    return '\n   '.join(line.rstrip() for line in comment('\n'.join(lines)).splitlines())
 
 
 def definition(function: Function, dialect: Dialect) -> str:

@@ -108,13 +108,13 @@ def functions(
             raise ExportError(f'function {name!r} is not exported: {NOT_EXPORTED[name]}')
         if name not in FUNCTIONS:
             raise ExportError(f'function {name!r} is unknown; expected {", ".join(FUNCTIONS)}')
-    names = tuple(dict.fromkeys(names))
+    names, variable = tuple(dict.fromkeys(names)), tuple(dict.fromkeys(variable))
     at_frame = [name for name in names if (STEPS.get(name) or ALGORITHMS[name]).at_frame]
     if at_frame and frame is None:
         raise ExportError(f'function {at_frame[0]!r} is computed at a frame; expected its name')
     if frame is not None and not at_frame:
         raise ExportError(f'frame {frame!r} is not used by {", ".join(names)}; expected none')
-    found = [_function(arm, name, frame, tuple(variable), link, loops) for name in names]
+    found = [_function(arm, name, frame, variable, link, loops) for name in names]
     if loops and not any(isinstance(function.program, LoopProgram) for function in found):
         raise ExportError(
             f'{", ".join(names)} of {arm.model.name!r} cannot be written as loops over joints; '
@@ -133,8 +133,8 @@ def _function(
 ) -> Function:
     if name in STEPS:
         step = STEPS[name]
-        made = step.compiled(name, arm, frame if step.at_frame else None)
-        return Function(made, step.documentation, step.begin, frame)
+        at = frame if step.at_frame else None
+        return Function(step.compiled(name, arm, at), step.documentation, step.begin, at)
     if ALGORITHMS[name].at_frame:
         assert frame is not None
         made = arm.frame_program(name, frame)

@@ -145,7 +145,8 @@ class Dialect:
     def end(self) -> str:
         """Return what follows the functions."""
         return '\n'.join(
-            f'#undef {self.macro(name)}' for name in ('FMA', 'RESTRICT', 'FUSED', 'ANGLES')
+            f'#undef {self.macro(name)}'
+            for name in ('FMA', 'RESTRICT', 'FUSED', 'ANGLES', 'IN_ORDER')
         )
 
 
@@ -524,6 +525,13 @@ TEMPLATE = """
     return a > b || a != a ? a : b;
 }
 
+/* clang has no macro of -fassociative-math, which removes the rounding of angles. */
+#if defined(__clang__) && __clang_major__ > 12
+#define @P@_IN_ORDER _Pragma("clang fp reassociate(off)")
+#else
+#define @P@_IN_ORDER
+#endif
+
 /* As many angles as a register without options for the processor has lanes, or one. */
 #if !defined(@P@_FUSED) && defined(__SSE2__) && defined(__GNUC__)
 typedef @real@ @p@_angles_ __attribute__((vector_size(16)));
@@ -541,6 +549,7 @@ typedef uint@bits@_t @p@_lanes_;
 
 /* x = k pi/2 + r,  |r| <= pi/4;  sin r = r + r^3 S(r^2),  cos r = 1 - r^2/2 + r^4 C(r^2) */
 @inline@ void @p@_sincos_(const @real@ *angle, @real@ *sine, @real@ *cosine) {
+    @P@_IN_ORDER
     @p@_angles_ x;
     memcpy(&x, angle, sizeof x);
     const @p@_angles_ shifted = @P@_FMA(x, @two_over_pi@, @rounder@);
@@ -574,6 +583,7 @@ typedef uint@bits@_t @p@_lanes_;
 
 /* tanh |x| = e / (e + 2),  e = exp(2|x|) - 1 */
 @inline@ void @p@_tanh_(const @real@ *argument, @real@ *result) {
+    @P@_IN_ORDER
     const @real@ x = *argument;
     const @real@ size = @p@_fabs_(x);
     const @real@ y = (size > @large@ ? @large@ : size) * @two@;
