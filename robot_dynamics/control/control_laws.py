@@ -161,7 +161,7 @@ def joint_impedance_derivatives(
     check_shapes(arm, reference, q, qd, gains)
     one = np.ones(arm.model.n)
     arguments = q, qd, one * gains.kp, one * gains.kd, *reference
-    return feedback_derivatives(_joint_spring_slopes(arm), arguments, out)
+    return feedback_derivatives(_joint_spring_slopes(arm), arm.model.n, arguments, out)
 
 
 def obstacle_of_impedance(arm: Dynamics) -> str:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.codegen.calls.arguments import checked_output
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.spatial import Array
 
@@ -30,6 +31,7 @@ class FeedbackDerivatives(NamedTuple):
 
 def feedback_derivatives(
     slopes: Callable[..., Array],
+    n: int,
     arguments: Sequence[ArrayLike],
     out: tuple[Array, Array] | None,
 ) -> FeedbackDerivatives:
@@ -37,22 +39,26 @@ def feedback_derivatives(
 
     Args:
         slopes: the compiled derivative along a direction (dq, dqd), its first arguments.
+        n: number of joints.
         arguments: the others: q, qd and those of the law, (..., size); leading axes broadcast.
         out: two float64 arrays (..., n, n) that receive the results.
 
     Raises:
-        ShapeError: an argument or `out` has another shape.
+        ShapeError: an argument has another shape, or `out` does not fit.
     """
-    n = np.shape(arguments[0])[-1]
     units, rest = np.eye(n), np.zeros((n, n))
-    along = [np.asarray(x, dtype=float)[..., None, :] for x in arguments]
+    along = [np.atleast_1d(np.asarray(x, dtype=float))[..., None, :] for x in arguments]
     rows = slopes(np.concatenate([units, rest]), np.concatenate([rest, units]), *along)
     columns: Any = np.swapaxes(rows, -1, -2)
     found = columns[..., :n], columns[..., n:]
     if out is None:
         return FeedbackDerivatives(*map(np.ascontiguousarray, found))
-    for given, result in zip(out, found, strict=True):
-        if given.shape != result.shape:
-            raise ShapeError(f'out has shape {given.shape}, expected {result.shape}')
+    if not isinstance(out, (tuple, list)) or len(out) != len(found):
+        expected = ', '.join(FeedbackDerivatives._fields)
+        raise ShapeError(f'out is {type(out).__name__}, expected a tuple of 2: {expected}')
+    filled: list[Array] = []
+    for name, given, result in zip(FeedbackDerivatives._fields, out, found, strict=True):
+        filled.append(checked_output('derivatives', name, given, result.shape, filled))
+    for given, result in zip(filled, found, strict=True):
         given[...] = result
     return FeedbackDerivatives(*out)

@@ -224,7 +224,8 @@ class CartesianImpedance:
             self._zero + impedance.posture_stiffness,
             impedance.damping,
         )
-        return feedback_derivatives(impedance_slopes(self.arm, self.frame), arguments, out)
+        slopes = impedance_slopes(self.arm, self.frame)
+        return feedback_derivatives(slopes, self.arm.model.n, arguments, out)
 
 
 def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorque]:

@@ -126,3 +126,24 @@ def test_too_many_joints_are_rejected():
     still = np.zeros(15)
     with pytest.raises(ModelError, match='at most 14'):
         joint_impedance_derivatives(arm, Reference(still, still, still), still, still, Gains(1, 1))
+
+
+def test_bad_arguments_are_named(arm):
+    q, rest, gains = np.zeros(3), np.zeros(3), Gains(np.ones(3), np.ones(3))
+    law, frame = Impedance(), arm.model.link_names[-1]
+    target = PoseReference(arm.forward_kinematics(q, frame), np.zeros(6))
+    of = CartesianImpedance(arm, frame).derivatives
+    for wrong in (np.zeros(2), 0.0):
+        with pytest.raises(ShapeError, match=r': q has shape .*, expected \(\.\.\., 3\)'):
+            of(wrong, rest, target, law)
+    square = np.zeros((3, 3))
+    for out, message in (
+        (square, 'out is ndarray, expected a tuple of 2: dtau_dq, dtau_dqd'),
+        ((square,), 'out is tuple, expected a tuple of 2'),
+        ((square, np.zeros((3, 2))), r'dtau_dqd has shape \(3, 2\)'),
+        ((square, square.astype('f4')), 'dtau_dqd has shape .* float32'),
+        ((square, square), 'dtau_dqd shares memory'),
+    ):
+        with pytest.raises(ShapeError, match=message):
+            joint_impedance_derivatives(arm, Reference(q, rest, rest), q, rest, gains, out=out)
+        assert not square.any()
