@@ -119,7 +119,9 @@ TARGETS = (
     Target('ID, M, g, C, FD, single call, new array', 'x', 9, 10, _single(single.NEW, FIVE)),
     Target('the same, results kept', 'x', 7, None, _single(single.KEPT, FIVE)),
     Target('the same, out=', 'x', 11, 17, _single(single.OUT, FIVE)),
-    Target('ID derivatives, single call, new array', 'x', 10, 12, _single(single.NEW, DERIVATIVES)),
+    Target(
+        'ID derivatives, single call, new array', 'x', 10, 12, _single(single.NEW, DERIVATIVES)
+    ),
     Target(
         'FD derivatives, single call, new array',
         'x',
