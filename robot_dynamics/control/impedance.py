@@ -26,6 +26,7 @@ from robot_dynamics.algorithms.cartesian_impedance import (
 from robot_dynamics.algorithms.dual_numbers import duals, total_slopes
 from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.errors import ShapeError
 from robot_dynamics.friction.coefficients import JointFriction, coefficients
 from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.programs import Robot
@@ -165,13 +166,12 @@ class CartesianImpedance:
         Raises:
             ShapeError: an argument has another shape.
         """
-        pose = np.asarray(target.pose, dtype=float)
         zero = self._zero
         return CartesianTorque(
             *self._law(
                 q,
                 qd,
-                pose.reshape(*pose.shape[:-2], 16),
+                pose_entries(target),
                 target.velocity,
                 target.acceleration,
                 wrench,
@@ -211,11 +211,10 @@ class CartesianImpedance:
             wrench: (..., 6) on the environment.
             out: two float64 arrays (..., n, n) that receive the results.
         """
-        pose = np.asarray(target.pose, dtype=float)
         arguments = (
             q,
             qd,
-            pose.reshape(*pose.shape[:-2], 16),
+            pose_entries(target),
             target.velocity,
             target.acceleration,
             wrench,
@@ -226,6 +225,14 @@ class CartesianImpedance:
         )
         slopes = impedance_slopes(self.arm, self.frame)
         return feedback_derivatives(slopes, self.arm.model.n, arguments, out)
+
+
+def pose_entries(target: PoseReference) -> Array:
+    """Return the pose of a target as rows (..., 16). Raises ShapeError."""
+    pose = np.asarray(target.pose, dtype=float)
+    if pose.shape[-2:] != (4, 4):
+        raise ShapeError(f'pose of the target has shape {pose.shape}, expected (..., 4, 4)')
+    return pose.reshape(*pose.shape[:-2], 16)
 
 
 def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorque]:

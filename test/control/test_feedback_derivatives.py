@@ -136,6 +136,8 @@ def test_bad_arguments_are_named(arm):
     for wrong in (np.zeros(2), 0.0):
         with pytest.raises(ShapeError, match=r': q has shape .*, expected \(\.\.\., 3\)'):
             of(wrong, rest, target, law)
+    with pytest.raises(ShapeError, match=r'pose of the target has shape \(3, 3\)'):
+        of(q, rest, PoseReference(np.eye(3), np.zeros(6)), law)
     square = np.zeros((3, 3))
     for out, message in (
         (square, 'out is ndarray, expected a tuple of 2: dtau_dq, dtau_dqd'),
