@@ -946,7 +946,7 @@ class Dynamics:
         made: CompiledFunction | None = self.__dict__.get(key)
         if made is None:
             self._require_defined(name)
-            if name == 'simulation_step' and 'model' in options and self.model.coulomb.any():
+            if self.programs.couples(name, *options):
                 stepping.check_coupled(self.model.n)
             made = self.__dict__[key] = self.programs.compile(name, *options)
         return made

@@ -306,6 +306,13 @@ class Programs:
         """Return the programs of the same robot with viscous friction alone."""
         return replace(self, model=self.model.with_actuation(coulomb=0.0), made={})
 
+    def couples(self, name: str, *options: Any) -> bool:
+        """Return whether a program solves dry friction: all joints in one equation.
+
+        No traversal of the tree solves that.
+        """
+        return name == 'simulation_step' and 'model' in options and bool(self.model.coulomb.any())
+
     def compile(self, name: str, *options: Any, documentation: str = '') -> CompiledFunction:
         """Return the program of one of `ALGORITHMS`.
 
@@ -315,8 +322,6 @@ class Programs:
             documentation: of the callable.
         """
         algorithm = ALGORITHMS[name]
-        # Dry friction couples all joints in one equation, which no traversal of the tree solves.
-        coupled = name == 'simulation_step' and self.model.coulomb.any() and 'model' in options
 
         def function(robot: Robot, *vectors: Scalars) -> Any:
             return algorithm.function(robot, *vectors, *options)
@@ -327,7 +332,7 @@ class Programs:
             {key: SIZES.get(key, self.model.n) for key in algorithm.inputs},
             result=algorithm.result,
             documentation=documentation,
-            loops=algorithm.loops and not coupled,
+            loops=algorithm.loops and not self.couples(name, *options),
         )
         # Without the programs compiled so far: they would be a circle of references.
         make = functools.partial(Programs.compile, documentation=documentation)

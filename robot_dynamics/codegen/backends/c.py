@@ -12,8 +12,9 @@ functions of one header share a prefix, so that headers can be used together.
 
 Sine and cosine are those of `llvm_elementary` where there is a fused multiply-add. Without one,
 and for `float`, the products of the first part of pi/2 are exact because it has few bits (Cody and
-Waite 1980, chapter 8), which limits the angle more; see `Dialect.limits`. Where the compiler knows
-no wider registers than those of any x86-64, a vector takes as many angles as such a register.
+Waite 1980, chapter 8), which limits the angle more; see `Dialect.limits`. On x86-64 without
+options for the processor, compilers do not vectorize the loop over the angles: there it is written
+with vectors.
 """
 
 from __future__ import annotations
@@ -532,7 +533,8 @@ TEMPLATE = """
 #define @P@_IN_ORDER
 #endif
 
-/* As many angles as a register without options for the processor has lanes, or one. */
+/* Without options for the processor, a vector of angles fills a register of SSE2. The loop is
+   unrolled, so that results stay in registers. Elsewhere a vector is one angle. */
 #if !defined(@P@_FUSED) && defined(__SSE2__) && defined(__GNUC__)
 typedef @real@ @p@_angles_ __attribute__((vector_size(16)));
 typedef uint@bits@_t @p@_lanes_ __attribute__((vector_size(16)));

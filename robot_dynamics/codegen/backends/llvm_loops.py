@@ -135,10 +135,8 @@ class Loops:
                     # Not by `store_where`, which some processors do lane by lane.
                     value = w.select(inside, value, w.load(place))
                 w.store(value, place)
-            elif inside:
-                w.store_where(inside, value, self._entry(f'%out.{store.where}', row))
             else:
-                w.store(value, self._entry(f'%out.{store.where}', row))
+                _store(w, value, self._entry(f'%out.{store.where}', row), inside)
 
     # -- matrices ---------------------------------------------------------------------------
 

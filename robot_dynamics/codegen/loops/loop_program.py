@@ -127,7 +127,7 @@ class Loop(NamedTuple):
     """A loop over all rows."""
 
     inward: bool
-    alone: bool  # no step has to do with another row: several are computed at once
+    alone: bool  # no step reads or writes another row: several are computed at once
     steps: tuple[Step, ...]  # per kind
 
 
