@@ -147,7 +147,7 @@ def run(file, tests, options, folder):
     # Compiled programs of mutants would displace those of the user.
     os.environ['ROBOT_DYNAMICS_CACHE_DIR'] = str(folder / '.compiled')
     preload()
-    arguments = ['-x', '-q', '-m', 'not slow', '-p', 'no:cacheprovider', *tests]
+    arguments = ['-x', '-q', '-m', 'not slow and not soak', '-p', 'no:cacheprovider', *tests]
     print('tests:', *tests, flush=True)
     start = time.monotonic()
     if status := exit_status(arguments, 600.0):

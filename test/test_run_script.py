@@ -130,7 +130,7 @@ DEMO = """
 set -e
 source <(sed '$d' "$RUN")
 root=$CHECKOUT; venv=$root/.venv ros=wheels ros_extra=,ros python_version=3.11
-printf '%s\\n' "3.11 $python $root $(cksum <"$root/setup.py")" >"$venv/.installed-test"
+printf '%s\\n' "$(environment) $(cksum <"$root/setup.py")" >"$venv/.installed-test"
 make_venv() { exit 3; }
 demo --headless
 """
@@ -145,6 +145,7 @@ def test_demo_keeps_the_environment_of_the_tests_and_removes_its_shared_memory(f
     program.write_text(f'#!/bin/sh\ntouch {left}\necho "$@"\nexit 130\n')
     program.chmod(0o755)
     (tmp_path / 'setup.py').touch()
+    (tmp_path / 'constraints.txt').touch()
     shutil.copytree(RUN.parent / 'benchmarks', tmp_path / 'benchmarks')
     ended = subprocess.run(
         ['bash', '-c', DEMO],
@@ -264,6 +265,7 @@ def test_a_missing_pybullet_is_reported_where_it_was_to_be_installed(words, repo
     python.write_text('#!/bin/sh\nexit 1\n')
     python.chmod(0o755)
     (tmp_path / 'setup.py').touch()
+    (tmp_path / 'constraints.txt').touch()
     shutil.copytree(RUN.parent / 'benchmarks', tmp_path / 'benchmarks')
     ended = subprocess.run(
         ['bash', '-c', INSTALL, 'run', *words],
@@ -286,3 +288,76 @@ def test_the_first_screen_names_the_engines_in_their_order_of_preference():
     extras = (RUN.parent / 'setup.py').read_text()
     assert 'python_version < "3.12"' in extras
     assert 'with Python 3.12 and newer' in first_screen
+
+
+# The versions that pip may install, and how pytest is called, without installing or running it.
+VERSIONS = """
+set -e
+source <(sed '$d' "$RUN")
+venv=$CHECKOUT/.venv ros=wheels ros_extra=$EXTRA python_version=3.11
+root=$CHECKOUT
+install() { mkdir -p "$venv" && write_constraints; }
+compile_versions() { echo "compiled $*"; }
+set_environment() { :; }
+set_test_environment() { :; }
+check_style() { :; }
+python() { echo "$*"; }
+run_tests "$@"
+cat "$venv/constraints.txt"
+"""
+
+
+def lines_of_run(tmp_path, *words, extra=',ros'):
+    """Return the lines of ./run test: how pytest is called, and the versions."""
+    (tmp_path / 'constraints.txt').write_text('numpy==2.4.6\nros-jazzy-rclpy==7.1.6\n')
+    ended = subprocess.run(
+        ['bash', '-c', VERSIONS, 'run', *words],
+        env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(tmp_path), 'EXTRA': extra},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return ended.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    ('words', 'expression'),
+    [([], 'not slow and not soak'), (['--all'], 'not soak'), (['--soak'], 'soak')],
+)
+def test_a_tier_is_selected_and_other_words_go_to_pytest(words, expression, tmp_path):
+    called, *_ = lines_of_run(tmp_path, *words, '-k', 'mimic')
+    assert called.startswith('-m pytest -n auto ')
+    assert called.endswith(f' -m {expression} -k mimic')
+
+
+def test_packages_have_the_versions_of_the_constraints(tmp_path):
+    _, *versions = lines_of_run(tmp_path)
+    assert versions == ['numpy==2.4.6', 'ros-jazzy-rclpy==7.1.6']
+    # Those of jazzy exclude the wheels of kilted.
+    _, *versions = lines_of_run(tmp_path, extra=',ros-kilted')
+    assert versions == ['numpy==2.4.6']
+    _, *versions = lines_of_run(tmp_path, '--newest')
+    assert versions == []
+    _, versions = lines_of_run(tmp_path, '--lowest')
+    assert versions.startswith('compiled --resolution lowest-direct --extra sim --extra demo')
+
+
+def test_other_constraints_renew_the_environment(tmp_path):
+    script = """
+    source <(sed '$d' "$RUN")
+    root=$CHECKOUT python=python3 python_version=3.11
+    environment
+    """
+    seen = set()
+    for text in ('numpy==2.4.6\n', 'numpy==2.4.7\n'):
+        (tmp_path / 'constraints.txt').write_text(text)
+        ended = subprocess.run(
+            ['bash', '-c', script],
+            env={**os.environ, 'RUN': str(RUN), 'CHECKOUT': str(tmp_path)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        seen.add(ended.stdout)
+    assert len(seen) == 2
