@@ -138,6 +138,7 @@ setup(
             'pytest-xdist>=3.8',
             'pytest-rerunfailures>=15',
             'hypothesis>=6.100',
+            'mpmath>=1.3',
             'distributed>=2024.1',
             'pin>=2.7',
             'mujoco>=3.2',
@@ -165,12 +166,12 @@ setup(
             # Other minor versions format differently and report other errors.
             'ruff>=0.17,<0.18',
             'mypy>=2.4,<2.5',
-            'scipy-stubs',
-            'types-PyYAML',
+            'scipy-stubs>=1.14',
+            'types-PyYAML>=6.0.12',
             # test_packaging.py builds and installs the package with these.
-            'pip',
+            'pip>=24.2',
             'setuptools>=70.1',
-            'wheel',
+            'wheel>=0.43',
         ],
         # Mutation testing; the mutants are made by functions that other minor versions may move.
         'mutate': ['mutmut>=3.8,<3.9'],

@@ -12,6 +12,8 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement  # pytest needs it
+from packaging.utils import canonicalize_name
 
 from robot_dynamics import resources
 
@@ -70,6 +72,32 @@ DEPENDENCIES = {
     'websockets': (None, 'websockets'),
     'xacro': ('xacro', 'xacro'),
     'yaml': ('python3-yaml', 'PyYAML'),
+}
+# Imported by the tests alone.
+TEST_DEPENDENCIES = {
+    'PIL': (None, 'viser'),
+    'action_msgs': ('rclpy', 'ros-jazzy-rclpy'),
+    'casadi': (None, 'casadi'),
+    'coal': (None, 'pin'),
+    'hypothesis': ('python3-hypothesis', 'hypothesis'),
+    'ipykernel': (None, 'ipykernel'),
+    'jupytext': (None, 'jupytext'),
+    'launch': ('launch', None),
+    'launch_ros': ('launch_ros', None),
+    'libcst': (None, 'mutmut'),
+    'markdown_it': (None, 'myst-nb'),
+    'mcap': (None, 'mcap'),
+    'mpmath': (None, 'mpmath'),
+    'msgspec': (None, 'viser'),
+    'mutmut': (None, 'mutmut'),
+    'nbclient': (None, 'nbclient'),
+    'packaging': ('python3-pytest', 'pytest'),
+    'pytest': ('python3-pytest', 'pytest'),
+    'pytest_rerunfailures': (None, 'pytest-rerunfailures'),
+    'selenium': (None, 'selenium'),
+    'sphinx': (None, 'sphinx'),
+    'test_msgs': ('test_msgs', 'ros-jazzy-test-msgs'),
+    'toppra': (None, 'toppra'),
 }
 # Used by the launch files and the tests.
 OTHER_KEYS = {
@@ -231,29 +259,25 @@ def test_licence_is_apache_2(installed):
     assert any(file.name == 'LICENSE' for file in installed.metadata.files)
 
 
-def imported_names():
-    for file in (CHECKOUT / 'robot_dynamics').rglob('*.py'):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Import):
-                yield from (alias.name.split('.')[0] for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.level == 0:
-                yield node.module.split('.')[0]
-            elif imported_by_call(node):
-                yield node.args[0].value.split('.')[0]
-
-
-def imported_by_call(node):
-    """Return whether a node is import_module('a.name')."""
-    return (
+def imported_names(node, calls=('import_module',)):
+    """Yield the packages that a node of the syntax imports by statements or these calls."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name.split('.')[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.level == 0:
+        yield node.module.split('.')[0]
+    elif (
         isinstance(node, ast.Call)
-        and ast.unparse(node.func).endswith('import_module')
+        and ast.unparse(node.func).endswith(calls)
         and isinstance(node.args[0], ast.Constant)
-    )
+    ):
+        yield node.args[0].value.split('.')[0]
 
 
 def test_all_imports_are_declared(installed):
     known = sys.stdlib_module_names | {'robot_dynamics', 'pybullet_data'}
-    imported = set(imported_names()) - known
+    files = [ast.parse(file.read_text()) for file in (CHECKOUT / 'robot_dynamics').rglob('*.py')]
+    imported = {name for f in files for node in ast.walk(f) for name in imported_names(node)}
+    imported -= known
     assert imported - set(DEPENDENCIES) == set()
     keys = {key for key, _ in (DEPENDENCIES[name] for name in imported)} - {None}
     assert keys - rosdep_keys() == set()
@@ -263,6 +287,69 @@ def test_all_imports_are_declared(installed):
 
 def required_distributions(installed):
     return {re.match(r'[\w.-]+', line).group().lower() for line in installed.metadata.requires}
+
+
+def files_of_tests():
+    """Yield each file of the tests with its syntax tree."""
+    for file in (CHECKOUT / 'test').rglob('*.py'):
+        yield file, ast.parse(file.read_text())
+
+
+LOCAL = (
+    sys.stdlib_module_names
+    | {'robot_dynamics', 'benchmarks', 'pybullet_data', 'ament_copyright', 'urdf_parser_py'}
+    | {file.stem for folder in ('test', 'docs') for file in (CHECKOUT / folder).rglob('*.py')}
+    | {folder.name for folder in (CHECKOUT / 'docs').iterdir()}
+)
+
+
+def test_imports_of_tests_are_declared(installed):
+    known = DEPENDENCIES | TEST_DEPENDENCIES
+    imported = {
+        name: file.name
+        for file, tree in files_of_tests()
+        for node in ast.walk(tree)
+        for name in imported_names(node, ('importorskip', 'import_module'))
+        if name not in LOCAL
+    }
+    assert {name: file for name, file in imported.items() if name not in known} == {}
+    distributions = {name.lower() for _, name in map(known.get, imported) if name}
+    assert distributions - required_distributions(installed) == set()
+
+
+def test_tests_are_collected_without_what_has_no_rosdep_key():
+    known = DEPENDENCIES | TEST_DEPENDENCIES
+    stops = {
+        (file.name, name)
+        for file, tree in files_of_tests()
+        if file.name != 'mutants.py'  # imported by ./run mutate alone
+        for node in tree.body
+        for name in imported_names(node)
+        if name not in LOCAL and known[name][0] is None
+    }
+    # A module of tests skips them itself: jax = pytest.importorskip('jax').
+    skipping = {file.name for file, _ in files_of_tests() if 'importorskip(' in file.read_text()}
+    assert {(file, name) for file, name in stops if file not in skipping} == set()
+
+
+# Each distribution of ROS 2 excludes the other; PyTorch is installed by hand before a release.
+UNPINNED = {'robot_dynamics', 'torch'}
+
+
+def test_constraints_satisfy_every_requirement(installed):
+    lines = (CHECKOUT / 'constraints.txt').read_text().splitlines()
+    pinned = [Requirement(line) for line in lines if not line.startswith('#')]
+    versions = {}
+    for pin in pinned:
+        (version,) = pin.specifier
+        versions.setdefault(canonicalize_name(pin.name), []).append(version.version)
+    for required in map(Requirement, installed.metadata.requires):
+        name = canonicalize_name(required.name)
+        if name in UNPINNED or name.startswith('ros-kilted-'):
+            continue
+        assert versions.get(name), f'{name} is not in constraints.txt: ./run lock'
+        outside = [v for v in versions[name] if not required.specifier.contains(v)]
+        assert outside == [], f'{required}: constraints.txt has {outside}: ./run lock'
 
 
 def test_dependencies_are_rosdep_keys():

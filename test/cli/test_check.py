@@ -5,12 +5,13 @@ import json
 
 import pytest
 import robots
-import trimesh
 
 from robot_dynamics import cli
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.urdf_check.findings import KINDS, SEVERITIES
+
+trimesh = pytest.importorskip('trimesh')
 
 PANDA = share_file('urdf/panda.urdf')
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formulas of the laws on floats, arrays and in programs, against definitions to many digits."""
 
-import mpmath
 import numpy as np
 import pytest
 from compiling import *  # noqa: F403  (fixtures)
@@ -15,6 +14,8 @@ from robot_dynamics.friction.laws import (
     moved_direction,
     sliding_level,
 )
+
+mpmath = pytest.importorskip('mpmath')
 
 EPS = np.finfo(float).eps
 

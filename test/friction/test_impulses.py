@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Impulses of dry friction on one joint: the equation, its bounds, and its mirror image."""
 
-import mpmath
 import numpy as np
 import pytest
 from tiers import slow
 
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.friction.impulses import sticking, with_memory, without_memory
+
+mpmath = pytest.importorskip('mpmath')
 
 EPS = np.finfo(float).eps
 

@@ -5,16 +5,19 @@ import os
 import subprocess
 import sys
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.test_util import check_grads
 
 import robot_dynamics as rd
 from robot_dynamics.errors import ShapeError
-from robot_dynamics.interop import jax as interop
 from robot_dynamics.model.robots import random_tree
+
+jax = pytest.importorskip('jax')
+
+import jax.numpy as jnp  # noqa: E402
+from jax.test_util import check_grads  # noqa: E402
+
+from robot_dynamics.interop import jax as interop  # noqa: E402
 
 N, H = 3, 2e-3
 # JAX 0.6, the last one for Python 3.10, has it under another name.

@@ -2,10 +2,12 @@
 """Robots whose numbers are right: uniform parts of a true density, with meshes and primitives."""
 
 import numpy as np
-import trimesh
+import pytest
 
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.spatial import pose, rotation_rpy
+
+trimesh = pytest.importorskip('trimesh')
 
 HEAD = '<?xml version="1.0"?>\n<robot name="{name}">\n'
 

@@ -3,7 +3,6 @@
 
 import numpy as np
 import pytest
-import trimesh
 import urdf_text
 
 from robot_dynamics import kinematics
@@ -14,6 +13,8 @@ from robot_dynamics.urdf.geometry.shapes import Shape
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 from robot_dynamics.urdf.loading import urdf_text as text_of
 from robot_dynamics.view.link_shapes import displayed_mesh, shapes_of
+
+trimesh = pytest.importorskip('trimesh')
 
 BOX = '<visual><origin xyz="1 2 3"/><geometry><box size="1 2 3"/></geometry>{}</visual>'
 

@@ -6,10 +6,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-import trimesh
 
 from robot_dynamics.urdf.geometry.link_solids import link_geometry
 from robot_dynamics.urdf.geometry.meshes import MeshNotFound, mesh_path
+
+trimesh = pytest.importorskip('trimesh')
 
 BOX = '<origin xyz="1 2 3" rpy="0 0 1.5707963267948966"/><geometry>{}</geometry>'
 

@@ -11,14 +11,12 @@ from multiprocessing.connection import Connection
 import numpy as np
 import pytest
 
-pytest.importorskip('trimesh')
-
-import trimesh
-
 from robot_dynamics import cli
 from robot_dynamics.urdf.geometry import mesh_process
 from robot_dynamics.urdf.geometry.mesh_process import read_scene
 from robot_dynamics.urdf.geometry.meshes import MeshError
+
+trimesh = pytest.importorskip('trimesh')
 
 COLLADA = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
