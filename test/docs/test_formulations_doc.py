@@ -64,17 +64,17 @@ MAPPED = [
 ]
 
 
-@pytest.mark.parametrize(('source', 'equations', 'what', 'where'), MAPPED)
-def test_every_equation_has_a_function(source, equations, what, where):
-    names = re.findall(r'`([^`]+)`', where)
-    assert names
-    for name in names:
-        if name.startswith('test_'):
-            assert f'def {name}(' in TESTS
-        else:
-            found = resolve(name)
-            # a function or class, or a method or property that a descriptor makes
-            assert callable(found) or hasattr(found, '__get__')
+def test_every_equation_has_a_function():
+    for source, equations, _, where in MAPPED:
+        names = re.findall(r'`([^`]+)`', where)
+        assert names, f'{source} {equations}'
+        for name in names:
+            if name.startswith('test_'):
+                assert f'def {name}(' in TESTS
+            else:
+                found = resolve(name)
+                # a function or class, or a method or property that a descriptor makes
+                assert callable(found) or hasattr(found, '__get__'), name
 
 
 def numbers(source):
@@ -105,12 +105,12 @@ def test_every_equation_is_mapped_once_and_in_order(source, expected):
 MISPRINTS = [row for page in PAGES.values() for row in rows(section('## Misprints', page))]
 
 
-@pytest.mark.parametrize(('where', 'printed', 'right', 'proof'), MISPRINTS)
-def test_every_misprint_has_a_proof(where, printed, right, proof):
-    assert printed
-    assert right
-    (name,) = re.findall(r'`(test_\w+)`', proof)
-    assert f'def {name}(' in TESTS
+def test_every_misprint_has_a_proof():
+    for where, printed, right, proof in MISPRINTS:
+        assert printed, where
+        assert right, where
+        (name,) = re.findall(r'`(test_\w+)`', proof)
+        assert f'def {name}(' in TESTS
 
 
 def test_every_proof_is_listed():
