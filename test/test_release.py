@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a release agree, and a release with a placeholder is rejected."""
 
+import re
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -13,6 +14,7 @@ import robot_dynamics
 
 ROOT = release.ROOT
 VERSION = robot_dynamics.__version__
+LISTS = ['Added', 'Changed', 'Fixed', 'Removed']
 
 
 def test_all_files_name_one_version():
@@ -106,3 +108,34 @@ def test_the_check_ends_with_exit_code_1_and_names_each_file():
     )
     assert (done.returncode, done.stderr.splitlines()) == (1, lines)
     assert {line.partition(':')[0] for line in lines} >= {*release.VERSIONS}
+
+
+# -- the changelog -------------------------------------------------------------------------------
+
+
+def versions_of_changelog():
+    """Return the headings of the changelog with the text below each."""
+    text = (ROOT / 'CHANGELOG.rst').read_text()
+    _, *parts = re.split(r'^(.+)\n-{3,}\n', text, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_the_changelog_has_the_format_of_ros():
+    """As REP 132: bloom omits headings below that of a version, and what is under them."""
+    versions = versions_of_changelog()
+    assert versions
+    form = r'Forthcoming|\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)'
+    assert [heading for heading in versions if not re.fullmatch(form, heading)] == []
+    for text in versions.values():
+        assert re.findall(r'^([^\w\s])\1{2,}$', text, re.MULTILINE) == []
+
+
+def test_each_version_lists_what_is_added_changed_fixed_and_removed():
+    for text in versions_of_changelog().values():
+        before, *parts = re.split(r'^\*\*(\w+)\*\*$', text, flags=re.MULTILINE)
+        names, lists = parts[::2], parts[1::2]
+        assert names
+        assert names == [name for name in LISTS if name in names]
+        # Each list is below its name.
+        assert '\n* ' not in before
+        assert all('\n* ' in entries for entries in lists)
