@@ -4,6 +4,7 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -139,3 +140,25 @@ def test_each_version_lists_what_is_added_changed_fixed_and_removed():
         # Each list is below its name.
         assert '\n* ' not in before
         assert all('\n* ' in entries for entries in lists)
+
+
+# -- the files of the hosting site ---------------------------------------------------------------
+
+
+def test_the_workflow_runs_what_continuous_integration_runs():
+    workflow = yaml.safe_load((ROOT / '.github' / 'workflows' / 'ci.yml').read_text())
+    (job,) = workflow['jobs'].values()
+    assert job['timeout-minutes'] == 90
+    commands = [step['run'] for step in job['steps'] if 'run' in step]
+    assert commands == ['python test/release.py "$GITHUB_REF_NAME"', '.ci/run']
+    assert Path(ROOT, '.ci', 'run').stat().st_mode & 0o100
+
+
+def test_forms_of_issues_have_questions():
+    forms = sorted((ROOT / '.github' / 'ISSUE_TEMPLATE').glob('*.yml'))
+    assert forms
+    for form in map(yaml.safe_load, (file.read_text() for file in forms)):
+        assert form['name']
+        assert form['description']
+        assert all(question['attributes'] for question in form['body'])
+        assert any(question['type'] != 'markdown' for question in form['body'])
