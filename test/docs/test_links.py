@@ -8,8 +8,7 @@ from markdown_pages import LINK, anchors
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
-    ROOT / 'README.md',
-    ROOT / 'CONTRIBUTING.md',
+    *sorted(ROOT.glob('*.md')),
     *sorted((ROOT / 'examples').rglob('*.md')),
     *sorted(
         page
