@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiers import slow
+from tiers import soak
 
 ROOT = Path(__file__).resolve().parents[1]
 FAILS_ONCE = """
@@ -61,7 +61,7 @@ def outcomes(folder, *options):
     return {tuple(word.replace('test_once.py::', '').split(' ')) for word in words}
 
 
-@pytest.mark.parametrize('processes', [(), *slow([('-n', '1')])])
+@pytest.mark.parametrize('processes', [(), *soak([('-n', '1')])])
 def test_only_tests_of_processes_and_browsers_run_again(tmp_path, processes):
     pytest.importorskip('pytest_rerunfailures')
     found = outcomes(tmp_path, '--reruns', '1', *processes)

@@ -11,7 +11,7 @@ import inspect
 import numpy as np
 import pytest
 from compiling import *  # noqa: F403  (fixtures)
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics import Dynamics
 from robot_dynamics.codegen.backends import machine_code, python
@@ -216,9 +216,9 @@ def test_batches_in_lanes(made, form):
 @pytest.mark.usefixtures('machine')
 @pytest.mark.parametrize(
     'form',
-    [name if 'solved' in name else pytest.param(name, marks=pytest.mark.slow) for name in FORMS],
+    [name if 'solved' in name else pytest.param(name, marks=pytest.mark.soak) for name in FORMS],
 )
-@pytest.mark.parametrize('largest', [0, *slow([10**6])])
+@pytest.mark.parametrize('largest', [0, *soak([10**6])])
 def test_batches_in_parts_for_threads(made, monkeypatch, form, largest):
     """Loops take rows one by one where results are large, else side by side."""
     monkeypatch.setenv('ROBOT_DYNAMICS_WRAPPER', 'portable')
@@ -263,7 +263,7 @@ def test_without_machine_code(made, monkeypatch, form, largest):
 
 
 @pytest.mark.usefixtures('machine')
-@pytest.mark.parametrize('form', ['straight', 'limbs, solved', *slow(['loops'])])
+@pytest.mark.parametrize('form', ['straight', 'limbs, solved', *soak(['loops'])])
 def test_steps_of_single_arms_and_batches(monkeypatch, tmp_path, form):
     """The kernels `scan` and `rollout`, or `batch`, against the same steps in NumPy."""
     monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))

@@ -49,7 +49,7 @@ def every(count, names):
     return [names[round(k * last / (count - 1))] for k in range(count)]
 
 
-COUNTS = [8, pytest.param(100, marks=pytest.mark.slow)]
+COUNTS = [8, pytest.param(100, marks=pytest.mark.soak)]
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import mutate
 import pytest
-from tiers import slow
+from tiers import soak
 
 RUN = Path(__file__).resolve().parents[1] / 'run'
 SHARED_MEMORY = Path('/dev/shm')
@@ -112,7 +112,7 @@ def test_shared_memory_from_before_and_in_use_stays(files):
     assert not scratch.exists()
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, *slow([signal.SIGTERM])])
+@pytest.mark.parametrize('number', [signal.SIGINT, *soak([signal.SIGTERM])])
 def test_interrupted_tests_are_ended_with_all_they_started(files, number):
     free, used, _ = files
     # The tests would continue for 300 s if no signal ended the script.

@@ -51,7 +51,7 @@ def end(pids):
     ('name', 'number'),
     [
         ('nodes', signal.SIGINT),
-        pytest.param('nodes', signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param('nodes', signal.SIGTERM, marks=pytest.mark.soak),
         pytest.param('simulator_node', signal.SIGTERM, marks=pytest.mark.slow),
     ],
 )

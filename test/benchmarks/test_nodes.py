@@ -110,9 +110,9 @@ def test_wake_ups_of_a_sleeping_process_are_counted():
     'arguments',
     [
         pytest.param(['--qos', 'reliable'], id='echo', marks=pytest.mark.slow),
-        pytest.param(['--qos', 'sensor', '--soak', '4'], id='soak', marks=pytest.mark.slow),
+        pytest.param(['--qos', 'sensor', '--soak', '4'], id='soak', marks=pytest.mark.soak),
         pytest.param(
-            ['--qos', 'reliable', '--soak', '4'], id='reliable soak', marks=pytest.mark.slow
+            ['--qos', 'reliable', '--soak', '4'], id='reliable soak', marks=pytest.mark.soak
         ),
     ],
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from domains import use_free_domain
-from tiers import slow
+from tiers import slow, soak
 
 from robot_dynamics.cli.demo_nodes import NODES
 
@@ -170,7 +170,7 @@ def test_a_profile_that_does_not_exist_is_rejected_in_a_line(start, tmp_path):
     assert 'Traceback' not in output
 
 
-@pytest.mark.parametrize('node', slow(NODES))
+@pytest.mark.parametrize('node', [*slow(NODES[:1]), *soak(NODES[1:])])
 def test_a_node_that_ends_early_ends_the_demo_with_an_error(start, node):
     demo = start(20.0)
     demo.until('of 20 s   error')

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from tiers import slow
+from tiers import soak
 from verbs import options_of, verbs
 
 from robot_dynamics import cli
@@ -139,7 +139,7 @@ def test_what_is_no_number_is_rejected_by_name(verb, request, capsys):
             assert_one_line(errors, words)
 
 
-@pytest.mark.parametrize('values', [FEW, *slow([EXTREME])], ids=['few', 'extreme'])
+@pytest.mark.parametrize('values', [FEW, *soak([EXTREME])], ids=['few', 'extreme'])
 @pytest.mark.parametrize('verb', [*BASE, *RECORDED])
 def test_a_number_is_accepted_or_rejected_in_one_line(verb, values, request, capsys):
     for option, many in options_with_numbers(verb):

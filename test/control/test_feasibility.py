@@ -7,7 +7,7 @@ import numpy as np
 import pin_model
 import pytest
 import robots
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.control.feasibility import check_feasibility, check_motion, slow_down
 from robot_dynamics.control.feedforward import feedforward
@@ -85,7 +85,7 @@ def test_no_torque_is_above_the_limit_by_pinocchio_after_slowing_down(name):
             assert found.speed < 1
 
 
-@pytest.mark.parametrize('seed', [0, 1, *slow(range(2, 6))])
+@pytest.mark.parametrize('seed', [0, 1, *soak(range(2, 6))])
 def test_the_largest_speed_is_tight(seed, elbow):
     rng = np.random.default_rng(seed)
     model = drives(elbow, rng)

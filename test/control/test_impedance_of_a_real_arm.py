@@ -126,7 +126,7 @@ def path(law, speed=1.0, accelerates=True):
 
 
 @pytest.mark.parametrize(
-    'case', [(0, 4.0, 1.0), *tiers.slow([(1, 14.0, 1.0), (2, 14.0, 1.0), (1, 7.0, 3.0)])]
+    'case', [(0, 4.0, 1.0), *tiers.soak([(1, 14.0, 1.0), (2, 14.0, 1.0), (1, 7.0, 3.0)])]
 )
 def test_follows_a_path_with_friction_fed_forward(law, case):
     seed, seconds, speed = case
@@ -168,7 +168,7 @@ def test_a_pose_that_jumps_is_followed_smoothly(law):
     np.testing.assert_allclose(follower.present.pose, goal, atol=1e-9)
 
 
-@pytest.mark.parametrize('case', [(1, 0), *tiers.slow([(-1, 1), (1, 2)])])
+@pytest.mark.parametrize('case', [(1, 0), *tiers.soak([(-1, 1), (1, 2)])])
 def test_elbow_motion_of_a_radian_leaves_the_tool_where_it_is(law, case):
     sign, seed = case
     start = PoseReference(law.arm.forward_kinematics(POSTURE, TOOL), np.zeros(6))

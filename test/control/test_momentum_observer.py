@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 import robot_dynamics as rd
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
@@ -128,7 +128,7 @@ def test_slower_poles_along_the_momentum_suppress_errors_of_stamps(arm):
 
 
 @pytest.mark.parametrize('law', LAWS)
-@pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
+@pytest.mark.parametrize('sign', [1.0, *soak([-1.0])])
 def test_friction_of_the_law_is_no_external_torque(arm, law, sign):
     values = {'viscous': 0.3, 'coulomb': 0.4, 'load': 0.05, 'stribeck': 0.2}
     of_law = {term: np.array(values[term]) for term in LAWS[law].terms}

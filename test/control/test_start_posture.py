@@ -17,7 +17,7 @@ from robot_dynamics.urdf.robot_files import robots_on_disk
 
 NAMED = ['ur10_robot', 'talos_left_arm', 'kinova']
 ON_DISK = sorted(name for name, files in robots_on_disk().items() if len(files) == 1)
-OTHERS = [pytest.param(name, marks=[] if name in NAMED else pytest.mark.slow) for name in ON_DISK]
+OTHERS = [pytest.param(name, marks=[] if name in NAMED else pytest.mark.soak) for name in ON_DISK]
 
 
 def arm_named(name):

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 from walled_arm import ARM, NAMES, WalledArm
 
 from robot_dynamics.control import Reference, Trajectory
@@ -41,7 +41,7 @@ def violation(arm, row):
 
 @mirrored
 @pytest.mark.parametrize(
-    'goal', [(0.8, 0.5, 0.0), *slow([(0.8, 0.0, 0.0), (0.0, 1.0, 0.0)])], ids=str
+    'goal', [(0.8, 0.5, 0.0), *soak([(0.8, 0.0, 0.0), (0.0, 1.0, 0.0)])], ids=str
 )
 @pytest.mark.parametrize('tolerances', [PATH, GOAL], ids=['path', 'goal'])
 def test_at_a_wall_the_torque_beyond_gravity_never_exceeds_that_at_detection(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiers
 from c_compilers import FOUND, NATIVE, compile_c, each_compiler, has_fma, run_c
 from robots import load
 
@@ -67,11 +68,15 @@ def test_bits_of_the_library(write, tmp_path, kind):
     assert all(error <= 1e-13 for error, _ in errors(run_c(kind, source, tmp_path / 't')).values())
 
 
-@pytest.mark.slow
+OTHERS = [('panda', 'float'), ('ur5', 'double'), ('kuka_iiwa', 'double'), ('kuka_iiwa', 'float')]
+
+
 @each_compiler
-@pytest.mark.parametrize('scalar', ['double', 'float'])
-@pytest.mark.parametrize('robot', ['panda', 'ur5', 'kuka_iiwa'])
-def test_all_functions_of_arms(write, tmp_path, kind, scalar, robot):
+@pytest.mark.parametrize(
+    'case', [*tiers.slow([('panda', 'double'), ('ur5', 'float')]), *tiers.soak(OTHERS)]
+)
+def test_all_functions_of_arms(write, tmp_path, kind, case):
+    robot, scalar = case
     arm = Dynamics(load(robot))
     # In a straight line they are too long for the 48 joints of tiago.
     long = ['forward_dynamics_derivatives'] if robot == 'tiago' else []

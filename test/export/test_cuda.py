@@ -5,6 +5,7 @@ import ctypes
 
 import numpy as np
 import pytest
+import tiers
 from c_compilers import NATIVE, each_compiler, has_fma, load_c
 from robots import load
 
@@ -72,9 +73,8 @@ def test_on_the_cpu(tmp_path, kind, scalar):
     check_on_cpu(Dynamics(planar_2r(), backend='python'), CONTROL, scalar, kind, tmp_path)
 
 
-@pytest.mark.slow
 @each_compiler
-@pytest.mark.parametrize('robot', ['panda', 'kuka_iiwa'])
+@pytest.mark.parametrize('robot', [*tiers.slow(['panda']), *tiers.soak(['kuka_iiwa'])])
 def test_arms_on_the_cpu(tmp_path, kind, robot):
     names = [*CONTROL, 'forward_dynamics_derivatives', 'momentum_observer']
     check_on_cpu(Dynamics(load(robot)), names, 'double', kind, tmp_path)

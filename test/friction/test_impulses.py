@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.friction.impulses import sticking, with_memory, without_memory
@@ -13,7 +13,7 @@ mpmath = pytest.importorskip('mpmath')
 EPS = np.finfo(float).eps
 
 
-@pytest.fixture(scope='module', params=[80, *slow([400])])
+@pytest.fixture(scope='module', params=[80, *soak([400])])
 def cases(request):
     """Return s, m, d, z and h / delta over many orders of magnitude."""
     rng, samples = np.random.default_rng(0), request.param

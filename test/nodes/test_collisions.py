@@ -5,7 +5,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 pytest.importorskip('rclpy')
 
@@ -62,7 +62,7 @@ def follow(robot, q, first, count):
     return np.array([robot.torque((first + k) * MS, q) for k in range(count)])
 
 
-@pytest.mark.parametrize('side', [1.0, *slow([-1.0])], ids=['', 'mirrored'])
+@pytest.mark.parametrize('side', [1.0, *soak([-1.0])], ids=['', 'mirrored'])
 @pytest.mark.parametrize('choice', ['hold', 'gravity_only'])
 def test_a_collision_ends_the_motion_softly_at_the_arm(graph, elbow, choice, side):
     robot, q, _ = moving(graph, side, on_collision=choice)

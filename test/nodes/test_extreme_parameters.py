@@ -8,7 +8,7 @@ import math
 
 import pytest
 from every_node import NODES, node_class
-from tiers import slow
+from tiers import soak
 
 pytest.importorskip('rclpy')
 
@@ -73,7 +73,7 @@ def turns(graph, node, seconds=0.03):
 FAST = 'dynamics_node', 'markers_node', 'simulator_node'
 
 
-@pytest.mark.parametrize('name', [*FAST, *slow(name for name in NODES if name not in FAST)])
+@pytest.mark.parametrize('name', [*FAST, *soak(name for name in NODES if name not in FAST)])
 def test_extremes_at_run_time(graph, name, monkeypatch):
     node = graph.start(node_class(name, monkeypatch))
     turns(graph, node)
@@ -94,7 +94,7 @@ def test_extremes_at_run_time(graph, name, monkeypatch):
 
 @pytest.mark.parametrize(
     'name',
-    ['markers_node', *slow(name for name in NODES if name != 'markers_node')],
+    ['markers_node', *soak(name for name in NODES if name != 'markers_node')],
 )
 def test_extremes_at_start(graph, name, monkeypatch):
     start = node_class(name, monkeypatch)

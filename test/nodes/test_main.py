@@ -18,7 +18,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
-from tiers import slow
+from tiers import soak
 
 from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.errors import RobotDynamicsError
@@ -44,8 +44,8 @@ def robot_file(tmp_path, elbow_urdf):
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize('number', [signal.SIGINT, *slow([signal.SIGTERM, signal.SIGHUP])])
-@pytest.mark.parametrize('node', [*NODES[:3], *slow(NODES[3:])])
+@pytest.mark.parametrize('number', [signal.SIGINT, *soak([signal.SIGTERM, signal.SIGHUP])])
+@pytest.mark.parametrize('node', [*NODES[:3], *soak(NODES[3:])])
 def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
     process = start_node(node, '-p', robot_file)
     line_with(process, "robot 'elbow', joints shoulder, elbow")
@@ -224,7 +224,7 @@ def test_an_unknown_node_is_named(names):
         (['-p', 'time_step:=-1.0'], 'time_step'),
         (['--params-file', '/no/such.yaml'], '/no/such.yaml'),
         *(
-            pytest.param(*case, marks=pytest.mark.slow)
+            pytest.param(*case, marks=pytest.mark.soak)
             for case in (
                 (['-p', 'robot_description:=hello'], 'not well-formed XML'),
                 (['-p', 'robot_description_file:=/no/such.urdf'], '/no/such.urdf'),

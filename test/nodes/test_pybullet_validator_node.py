@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 pytest.importorskip('rclpy')
 
@@ -184,7 +184,7 @@ INERTIA = 'live inertia torque of the observed motion'
 EFFORT = 'live effort of the observed motion'
 
 
-@pytest.fixture(params=[1.0, *slow([-1.0])], ids=['plain', 'mirrored'])
+@pytest.fixture(params=[1.0, *soak([-1.0])], ids=['plain', 'mirrored'])
 def swing(graph, start, request):
     """Return the start of an arm that swings under gravity, without torque, and its validator."""
 
@@ -203,7 +203,7 @@ def swing(graph, start, request):
 @pytest.mark.parametrize(
     'disturbed',
     [
-        *slow([{}]),
+        *soak([{}]),
         {
             'sensors__position_resolution': [1e-5],
             'sensors__velocity_noise': [0.02],

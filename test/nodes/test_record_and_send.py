@@ -18,7 +18,7 @@ from live_nodes import start_python
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics import Dynamics, cli
 from robot_dynamics.control import Trajectory
@@ -219,7 +219,7 @@ def recording(graph, folder, *options):
     return process
 
 
-@pytest.mark.parametrize('number', [signal.SIGINT, *slow([signal.SIGTERM, signal.SIGHUP])])
+@pytest.mark.parametrize('number', [signal.SIGINT, *soak([signal.SIGTERM, signal.SIGHUP])])
 def test_a_signal_ends_a_recording_that_can_be_read(graph, states, tmp_path, number):
     process = recording(graph, tmp_path / 'run')
     graph.drain(0.5)

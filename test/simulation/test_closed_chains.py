@@ -7,7 +7,7 @@ import linkages
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.closed_chains import ClosedChain
 from robot_dynamics.dynamics import Dynamics
@@ -59,7 +59,7 @@ def test_settings_cannot_be_changed(four_bar, setting):
 # -- the loops stay closed ----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('duration', [6.0, *slow([60.0])])
+@pytest.mark.parametrize('duration', [6.0, *soak([60.0])])
 def test_five_bar_stays_closed(five_bar_chain, duration):
     chain = five_bar_chain
     simulator = ClosedLoopSimulator(chain)

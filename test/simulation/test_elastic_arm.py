@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.linalg import expm
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
@@ -247,8 +247,8 @@ EVENTS = {
 }
 
 
-@pytest.mark.parametrize('event', [*slow([name for name in EVENTS if name != 'both']), 'both'])
-@pytest.mark.parametrize('stiffness', [*slow([1e5, 1e7]), 1e9])
+@pytest.mark.parametrize('event', [*soak([name for name in EVENTS if name != 'both']), 'both'])
+@pytest.mark.parametrize('stiffness', [*soak([1e5, 1e7]), 1e9])
 def test_springs_too_fast_for_a_step_gain_no_energy_from_stops_and_friction(stiffness, event):
     # Of up to 1e5 rad/s: a position error of h^2 would store hundreds of joules in them.
     coulomb = 5.0 if 'friction' in EVENTS[event] else 0.0

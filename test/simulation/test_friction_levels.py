@@ -5,7 +5,7 @@ import functools
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 import robot_dynamics as rd
 from robot_dynamics.dynamics import Dynamics
@@ -184,7 +184,7 @@ FRICTION = [(0, 1), (1, 0), (30, 1)]
 STEPS = [(*case, law) for case in FRICTION for law in ('smooth', 'stick_slip', 'coulomb')]
 
 
-@pytest.mark.parametrize('side', [1.0, *slow([-1.0])])
+@pytest.mark.parametrize('side', [1.0, *soak([-1.0])])
 @pytest.mark.parametrize(
     ('viscous', 'coulomb', 'law', 'integrator'),
     [(*step, name) for step in STEPS for name in INTEGRATORS]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import robots
 from scipy.integrate import solve_ivp
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError, ShapeError
@@ -403,7 +403,7 @@ def test_without_a_controller_the_arm_moves_freely(arm, solver):
     assert not runs[0].effort.any()
 
 
-@pytest.mark.parametrize('speed', [1e12, *slow([1e100]), 1e155, *slow([1e200]), 1e300])
+@pytest.mark.parametrize('speed', [1e12, *soak([1e100]), 1e155, *soak([1e200]), 1e300])
 @pytest.mark.parametrize('stops', [None, InelasticStop(), SpringDamperStop(1e4, 100.0)])
 @pytest.mark.parametrize('friction', ['smooth', 'stick_slip'])
 @pytest.mark.parametrize('elasticity', [None, Elasticity(1e3)])

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
@@ -46,7 +46,7 @@ def beyond(run, at):
 
 
 @pytest.mark.parametrize('stop', STOPS)
-@pytest.mark.parametrize('seed', [0, *slow(range(1, 6))])
+@pytest.mark.parametrize('seed', [0, *soak(range(1, 6))])
 def test_random_impacts_never_add_energy(stop, seed):
     rng = np.random.default_rng(seed)
     at, h = 0.3, 1e-3
@@ -76,7 +76,7 @@ def test_random_impacts_never_add_energy(stop, seed):
     assert np.abs(impulses[untouched]).max() <= 1e-12 * np.abs(impulses[hits]).max()
 
 
-@pytest.mark.parametrize('name', ['rk4', *slow(n for n in INTEGRATORS if n != 'rk4')])
+@pytest.mark.parametrize('name', ['rk4', *soak(n for n in INTEGRATORS if n != 'rk4')])
 @pytest.mark.parametrize('stop', STOPS)
 def test_an_arm_between_stops_loses_energy_with_every_integrator(name, stop):
     rng = np.random.default_rng(11)

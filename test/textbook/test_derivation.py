@@ -308,7 +308,7 @@ def test_printed_equations_in_every_notation(name, notation):
         ('scara_rrp', None),
         ('panda', 'panda_link2'),
         ('puma560', 'link2'),
-        pytest.param('puma560', 'link3', marks=pytest.mark.slow),
+        pytest.param('puma560', 'link3', marks=pytest.mark.soak),
     ],
 )
 def test_lines_have_at_most_a_hundred_characters(name, tip):

@@ -98,7 +98,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize(
-    'name', ['random_tree_3', *tiers.slow(n for n in MODELS if n != 'random_tree_3')]
+    'name', ['random_tree_3', *tiers.soak(n for n in MODELS if n != 'random_tree_3')]
 )
 @pytest.mark.parametrize('formulation', FORMULATIONS, ids=lambda f: f.__name__.split('.')[-1])
 def test_formulations_pass(formulation, name):
@@ -107,7 +107,7 @@ def test_formulations_pass(formulation, name):
 
 
 @pytest.mark.parametrize(
-    'name', ['panda', 'puma560', *tiers.slow(n for n in robots.NAMES if n != 'panda')]
+    'name', ['panda', 'puma560', *tiers.soak(n for n in robots.NAMES if n != 'panda')]
 )
 def test_urdfs_pass(name):
     model = samples.puma560() if name == 'puma560' else robots.load(name)
@@ -771,7 +771,7 @@ TASK_MISTAKES = {
 }
 
 
-@pytest.mark.parametrize('name', ['planar_2r', *tiers.slow(['panda'])])
+@pytest.mark.parametrize('name', ['planar_2r', *tiers.soak(['panda'])])
 def test_right_lambda_and_eta_pass(name):
     task = Task(name)
     report = task.check(task_inertia=task.Lambda, task_bias=task.eta)
@@ -779,7 +779,7 @@ def test_right_lambda_and_eta_pass(name):
     assert {'task_inertia', 'task_bias', 'task_energy', 'task_power'} <= set(report.checked)
 
 
-@pytest.mark.parametrize('name', ['planar_2r', *tiers.slow(['panda'])])
+@pytest.mark.parametrize('name', ['planar_2r', *tiers.soak(['panda'])])
 @pytest.mark.parametrize('mistake', TASK_MISTAKES)
 def test_mistakes_in_task_space(name, mistake):
     functions, (law, cause) = TASK_MISTAKES[mistake]

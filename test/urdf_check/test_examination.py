@@ -232,7 +232,7 @@ def test_an_inconsistent_tensor_is_no_slip_of_a_unit(examined, folder, carrier, 
     ('path', 'root'),
     [
         *(
-            pytest.param(f'{name}_description/urdf/{name}.urdf', 'base', marks=pytest.mark.slow)
+            pytest.param(f'{name}_description/urdf/{name}.urdf', 'base', marks=pytest.mark.soak)
             for name in ('go1', 'b1')
         ),
         ('hyq_description/robots/hyq_no_sensors.urdf', 'base_link'),

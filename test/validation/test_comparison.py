@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import robots
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ShapeError
@@ -158,7 +158,7 @@ def test_a_link_without_inertial_is_massless_for_pybullet_too(pybullet):
         assert reference.differences == ()
 
 
-@pytest.mark.parametrize('wrong', [*slow(['mass', 'com', 'placement']), 'inertia_com', 'gravity'])
+@pytest.mark.parametrize('wrong', [*soak(['mass', 'com', 'placement']), 'inertia_com', 'gravity'])
 def test_a_wrong_model_fails(engine, wrong):
     text = robots.path('kuka_iiwa').read_bytes()
     true = robots.load('kuka_iiwa')

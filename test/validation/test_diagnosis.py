@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import robots
-from tiers import slow
+from tiers import slow, soak
 
 from robot_dynamics.model.states import States, position_range, random_states
 from robot_dynamics.urdf.loading import parse_urdf
@@ -217,7 +217,7 @@ def asymmetric(name):
     return replace(model, com=model.com + np.random.default_rng(4).normal(0, 0.02, (model.nb, 3)))
 
 
-@pytest.mark.parametrize('name', ['double_pendulum', *slow(['ur5', 'talos_left_arm', 'arm'])])
+@pytest.mark.parametrize('name', ['double_pendulum', *soak(['ur5', 'talos_left_arm', 'arm'])])
 def test_distinct_states_identify_each_single_mistake(name):
     model = asymmetric(name)
     states = states_of(model)
@@ -244,8 +244,8 @@ def test_distinct_states_identify_each_single_mistake(name):
     [
         ('double_pendulum', 0.1),
         pytest.param('ur5', 0.01, marks=pytest.mark.slow),
-        pytest.param('talos_left_arm', 0.1, marks=pytest.mark.slow),
-        pytest.param('arm', 0.01, marks=pytest.mark.slow),
+        pytest.param('talos_left_arm', 0.1, marks=pytest.mark.soak),
+        pytest.param('arm', 0.01, marks=pytest.mark.soak),
     ],
 )
 def test_neighbouring_states_never_give_a_wrong_certain_cause(name, dt):
@@ -287,7 +287,7 @@ def test_a_cause_does_not_explain_another_mistake(panda):
     assert not found.explains(others, torques(panda.with_gravity((0, 9.81, 0)), others))
 
 
-@pytest.mark.parametrize('link', slow(['arm_4_link', 'head_2_link']))
+@pytest.mark.parametrize('link', [*slow(['arm_4_link']), *soak(['head_2_link'])])
 def test_a_shifted_origin_on_a_branch_is_named(link):
     model = robots.load('tiago')
     states = states_of(model)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.control import AccelerationFilter
 from robot_dynamics.dynamics import Dynamics
@@ -284,7 +284,7 @@ def moving(
     return comparison.report
 
 
-@pytest.fixture(params=[1.0, *slow([-1.0])], ids=['plain', 'mirrored'])
+@pytest.fixture(params=[1.0, *soak([-1.0])], ids=['plain', 'mirrored'])
 def mirror(request):
     return request.param
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.resources import bundled_robots
@@ -51,7 +51,7 @@ def mirrored(text):
 # -- mistakes of the reader -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('given', [SOLID, *slow([mirrored(SOLID)])], ids=['plain', 'mirrored'])
+@pytest.mark.parametrize('given', [SOLID, *soak([mirrored(SOLID)])], ids=['plain', 'mirrored'])
 def test_another_default_axis_in_our_reader_fails(engine, given, monkeypatch):
     text = given.replace('<axis xyz="1 0 0"/>', '').replace('<axis xyz="-1 0 0"/>', '')
     assert validate(text, engines=[engine], tolerance=1e-9).verdict is Verdict.PASS

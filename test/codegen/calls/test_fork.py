@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tiers import slow
+from tiers import soak
 
 pytestmark = pytest.mark.skipif(not hasattr(os, 'fork'), reason='no forks here')
 
@@ -102,7 +102,7 @@ sys.exit(failed)
 
 
 @pytest.mark.usefixtures('machine')
-@pytest.mark.parametrize('script', [FORK_DURING_COMPILATION, *slow([FORK_DURING_OTHER_CALLS])])
+@pytest.mark.parametrize('script', [FORK_DURING_COMPILATION, *soak([FORK_DURING_OTHER_CALLS])])
 def test_a_forked_child_compiles_while_the_parent_uses_llvm(tmp_path, script):
     environment = {
         **os.environ,

@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from tiers import slow
+from tiers import soak
 
 
-@pytest.mark.parametrize('calls', [1000, *slow([4000])])
-@pytest.mark.parametrize('seed', [1, *slow([2])])
+@pytest.mark.parametrize('calls', [1000, *soak([4000])])
+@pytest.mark.parametrize('seed', [1, *soak([2])])
 def test_no_call_crashes(wrapper, seed, calls):
     program = Path(__file__).with_name('fuzz_calls.py')
     environment = {

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import robots
+import tiers
 from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 from scipy.interpolate import CubicSpline
-from tiers import slow
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
@@ -104,7 +104,7 @@ FRICTION = {
 
 
 @pytest.mark.parametrize(
-    ('seed', 'law'), [pytest.param(0, 'short memory', marks=pytest.mark.slow), (1, 'stribeck')]
+    ('seed', 'law'), [pytest.param(0, 'short memory', marks=pytest.mark.soak), (1, 'stribeck')]
 )
 def test_friction_by_load_or_speed_of_a_wrong_description_is_no_delay(seed, law, monkeypatch):
     found = delay_of(UR5, late(rigid(seed, FRICTION[law]), 0.004), monkeypatch)
@@ -112,7 +112,7 @@ def test_friction_by_load_or_speed_of_a_wrong_description_is_no_delay(seed, law,
     assert found.applied
 
 
-@pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
+@pytest.mark.parametrize('sign', [1.0, *tiers.soak([-1.0])])
 def test_friction_behind_springs_shifts_the_delay_by_less_than_its_error_covers(sign, monkeypatch):
     one = late(elastic(wrong(UR5, seed=1), 1, FRICTION['stribeck'], behind=True), 0.004)
     one = replace(one, q=sign * one.q, qd=sign * one.qd, effort=sign * one.effort)
@@ -122,13 +122,18 @@ def test_friction_behind_springs_shifts_the_delay_by_less_than_its_error_covers(
     assert found.applied
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('delay', [0.0, 0.004])
-def test_delays_of_rigid_and_elastic_arms_are_covered(delay, monkeypatch):
-    z, applied = [], []
-    for seed in (2, 3):
+@pytest.mark.parametrize(
+    'case',
+    [
+        *tiers.slow([(0.004, [2], ['stribeck'])]),
+        *tiers.soak([(delay, [2, 3], FRICTION) for delay in (0.0, 0.004)]),
+    ],
+)
+def test_delays_of_rigid_and_elastic_arms_are_covered(case, monkeypatch):
+    (delay, seeds, laws), z, applied = case, [], []
+    for seed in seeds:
         true = wrong(UR5, seed=seed)
-        for friction in FRICTION.values():
+        for friction in map(FRICTION.get, laws):
             ones = [rigid(seed, friction), elastic(true, seed, friction, behind=False)]
             ones += [elastic(true, seed, friction, behind=True)]
             ones += [elastic(true, seed, friction, behind=False, of_link=True)]

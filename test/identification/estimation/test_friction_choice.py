@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from arms_to_identify import load_memory, recorded, wrong
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.estimation.estimation import identify
@@ -22,7 +22,7 @@ def mirrored(one, side):
 
 
 @pytest.mark.parametrize('efforts', ['torques', 'currents'])
-@pytest.mark.parametrize('seed', [1, *slow([2, 3])])
+@pytest.mark.parametrize('seed', [1, *soak([2, 3])])
 def test_coulomb_friction_is_not_taken_for_another_law(seed, efforts):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), seed)
     found = identify(Dynamics(ELBOW), one, friction='auto', efforts=efforts)
@@ -31,8 +31,8 @@ def test_coulomb_friction_is_not_taken_for_another_law(seed, efforts):
     assert min(found.friction.held_out.values()) > 0.97
 
 
-@pytest.mark.parametrize('side', [1.0, *slow([-1.0])])
-@pytest.mark.parametrize('lengths', [(3e-4, 3e-3), *slow([(3e-3, 3e-4)])])
+@pytest.mark.parametrize('side', [1.0, *soak([-1.0])])
+@pytest.mark.parametrize('lengths', [(3e-4, 3e-3), *soak([(3e-3, 3e-4)])])
 def test_law_and_lengths_are_those_of_the_recording(lengths, side):
     friction = load_memory([0.4, 0.4], [0.5, 0.5], [0.2, 0.2], lengths)
     weightless = Dynamics(ELBOW).with_gravity(np.zeros(3))  # the same arm, mirrored

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from arms_to_identify import recorded, wrong
 from definite import is_definite
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.estimation.estimation import identify
@@ -31,7 +31,7 @@ def inertials(urdf):
 
 
 @pytest.mark.filterwarnings('ignore')
-@pytest.mark.parametrize('link', [*slow(['panda_link1', 'panda_link8']), 'panda_link0'])
+@pytest.mark.parametrize('link', [*soak(['panda_link1', 'panda_link8']), 'panda_link0'])
 def test_an_inconsistent_link_is_rewritten_however_little_it_changes(link):
     body = inertials(URDF)[link]
     # 2 % beyond the triangle inequality, on a link that torques hardly show, if at all.

@@ -12,7 +12,7 @@ import robots
 from arms_to_identify import load_memory, recorded, wrong
 from definite import is_definite
 from recorded_runs import lively
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.control import Trajectory
 from robot_dynamics.dynamics import Dynamics
@@ -143,7 +143,7 @@ def test_a_delay_of_the_efforts_is_found(delay):
     assert found.signals.delay.applied == (delay != 0)
 
 
-@pytest.mark.parametrize('lag', [*slow([0.005]), -0.005])
+@pytest.mark.parametrize('lag', [*soak([0.005]), -0.005])
 def test_velocities_that_lag_or_lead_are_aligned(lag):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
     coarse = 2 * np.pi / 2**12
@@ -280,12 +280,12 @@ def test_a_test_recording_without_motion_is_rejected():
         pytest.param(
             lambda r: replace(r, effort=r.effort[:, [2, 4, 3, 6, 5, 0, 1]]),
             '% of panda_joint7',
-            marks=pytest.mark.slow,
+            marks=pytest.mark.soak,
         ),
         pytest.param(
             lambda r: replace(r, effort=np.roll(r.effort, len(r.t) // 5, axis=0)),
             'the times of',
-            marks=pytest.mark.slow,
+            marks=pytest.mark.soak,
         ),
         pytest.param(
             lambda r: permuted(r, [2, 4, 3, 6, 5, 0, 1]),
@@ -295,7 +295,7 @@ def test_a_test_recording_without_motion_is_rejected():
     ],
     ids=['at rest', 'one joint', 'permuted efforts', 'another time', 'permuted joints'],
 )
-@pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
+@pytest.mark.parametrize('sign', [1.0, *soak([-1.0])])
 def test_refusals_name_the_reason_and_can_be_overridden(change, joints, sign):
     r = recorded(wrong(PANDA, viscous=1.0, coulomb=0.6), duration=10.0, rate=200.0)
     one = change(replace(r, q=sign * r.q, qd=sign * r.qd, effort=sign * r.effort))
@@ -320,8 +320,8 @@ def test_few_determined_parameters_are_a_note():
     assert found.validation.verdict == 'better'
 
 
-@pytest.mark.parametrize('name', [FIRST, *slow(name for name in EXACT if name != FIRST)])
-@pytest.mark.parametrize('size', [0.15, *slow([0.5])])
+@pytest.mark.parametrize('name', [FIRST, *soak(name for name in EXACT if name != FIRST)])
+@pytest.mark.parametrize('size', [0.15, *soak([0.5])])
 def test_only_another_order_of_joints_is_refused(name, size):
     true = wrong(EXACT[name], seed=3, size=size, viscous=1.0, coulomb=0.6)
     r, arm, rng = recorded(true, 2, rate=100.0), Dynamics(EXACT[name]), RNG(7)
@@ -496,7 +496,7 @@ def identified_currents(recordings, factors):
 
 
 @pytest.mark.parametrize(
-    'factors', [*slow([(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0)]), (-1.0, 0.05)]
+    'factors', [*soak([(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0)]), (-1.0, 0.05)]
 )
 def test_a_motor_that_counts_negative_or_in_another_unit_changes_its_scale_alone(
     known_elbow, plain, factors

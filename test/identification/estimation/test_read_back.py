@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms_to_identify import load_memory, recorded, wrong
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics import cli
 from robot_dynamics.model.inertia import Inertial, inconsistency
@@ -26,9 +26,9 @@ SMALL = ('planar_2r',)
 
 
 @pytest.mark.parametrize(
-    'name', [*SMALL, *slow(name for name in bundled_robots() if name not in SMALL)]
+    'name', [*SMALL, *soak(name for name in bundled_robots() if name not in SMALL)]
 )
-@pytest.mark.parametrize('efforts', [*slow(['torques']), 'currents'])
+@pytest.mark.parametrize('efforts', [*soak(['torques']), 'currents'])
 def test_outputs_are_read_back(tmp_path, capsys, name, efforts):
     urdf = share_file(f'urdf/{name}.urdf')
     described = load_urdf(urdf)

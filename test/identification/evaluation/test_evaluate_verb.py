@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiers
 
 pytest.importorskip('rosbags')
 
@@ -260,8 +261,7 @@ def test_an_error_names_the_file_and_the_joint(run, tmp_path):
     assert f'{bag}: no sample of 2000 can be used: joint1: position 1e+30' in errors
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+@pytest.mark.parametrize('storage', [*tiers.slow(['mcap']), *tiers.soak(['sqlite3'])])
 def test_a_flipped_bit_gives_no_traceback_and_no_wide_table(run, storage, tmp_path):
     described = {'/robot_description': ELBOW.read_text()}
     folder = write_bag(

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque
-from tiers import slow
+from tiers import slow, soak
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import FrameNotFound, ShapeError
@@ -60,7 +60,7 @@ def assert_close(values, errors, true, relative=5e-3):
     assert (np.abs(values - true) <= allowed).all(), (values, errors, true)
 
 
-@pytest.mark.parametrize('seed', [0, *slow([1])])
+@pytest.mark.parametrize('seed', [0, *soak([1])])
 def test_an_exact_model_has_no_causes(seed):
     found = evaluate(ARM, recorded(MODEL, seed))
     assert found.causes == (), text(found)
@@ -99,16 +99,9 @@ def heavier(body, factor):
     return replace(MODEL, mass=mass, inertia_com=tensor)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ('body', 'factor'),
-    [
-        (2, 1.15),
-        (3, 1.3),
-        (4, 0.8),
-    ],
-)
-def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, factor):
+@pytest.mark.parametrize('case', [*slow([(2, 1.15)]), *soak([(3, 1.3), (4, 0.8)])])
+def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(case):
+    body, factor = case
     found = evaluate(ARM, of_noisy_motion(heavier(body, factor), 1, 0.01))
     cause = only_cause(found, 'inertia', f'panda_link{body + 1}')
     assert cause.value.shape == (10,)
@@ -118,8 +111,7 @@ def test_a_wrong_inner_link_is_not_taken_for_gravity_or_scales(body, factor):
     assert re.search(rf'; the link is [01].\d+ ± 0.\d+ kg too {side}', text(found))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('seed', [3, 4, 5])
+@pytest.mark.parametrize('seed', soak([3, 4, 5]))
 def test_causes_of_many_wrong_links_make_no_joint_worse_and_cover_the_truth(seed):
     profile = load_profile(share_file('config/realistic_panda.yaml'))
     true = profile.actual(MODEL, seed=seed)
@@ -191,7 +183,7 @@ def test_without_noise_the_residual_is_small():
     [
         ('dry friction', {'coulomb': [3, 3, 3, 1.9, 3, 3, 3]}, -1.1),
         *(
-            pytest.param(*values, marks=pytest.mark.slow)
+            pytest.param(*values, marks=pytest.mark.soak)
             for values in (
                 ('dry friction', {'coulomb': [3, 3, 3, 4.9, 3, 3, 3]}, 1.9),
                 ('viscous friction', {'viscous': [2, 2, 2, 3.5, 2, 2, 2]}, 1.5),
@@ -315,7 +307,7 @@ def test_undetectable_causes_are_reported():
 
 
 @pytest.mark.parametrize('seed', [0])
-@pytest.mark.parametrize('sign', [1, *slow([-1])])
+@pytest.mark.parametrize('sign', [1, *soak([-1])])
 def test_mass_and_position_of_a_payload_are_found(seed, sign):
     mass, com = 1.3, np.array([0.02, 0.01, 0.1])
     heavy = MODEL.with_payload(LINK, mass, com)

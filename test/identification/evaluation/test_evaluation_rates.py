@@ -9,7 +9,7 @@ of 98 %; with at most one of 48, a rate of 10 % with 96 %.
 from itertools import product
 
 import pytest
-from tiers import slow
+from tiers import soak
 
 from benchmarks.evaluation import MOTIONS, NOISES, ROBOTS, Noise, Realistic, outcomes, rates
 
@@ -33,8 +33,8 @@ def in_turn(noises, turns):
     return found
 
 
-@pytest.mark.parametrize('of', [MOTIONS[0], *slow(MOTIONS[1:])])
-@pytest.mark.parametrize('k', [WORST[0], *slow(WORST[1:])])
+@pytest.mark.parametrize('of', [MOTIONS[0], *soak(MOTIONS[1:])])
+@pytest.mark.parametrize('k', [WORST[0], *soak(WORST[1:])])
 def test_a_correct_model_of_one_robot_has_no_causes(k, of):
     assert rates(joined(outcomes(['correct'], [k], ['panda'], [of])))[1] == 0
 

@@ -107,7 +107,7 @@ RIGHT = {
 
 @pytest.mark.parametrize('case', CASES)
 @pytest.mark.parametrize(('share', 'compensated'), RIGHT)
-@pytest.mark.parametrize('seeds', [5, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize('seeds', [5, pytest.param(60, marks=pytest.mark.soak)])
 def test_a_stated_setting_is_the_right_one(case, share, compensated, seeds):
     count = stated(share, seeds, compensated, **CASES[case])
     assert set(count) <= RIGHT[share, compensated], count

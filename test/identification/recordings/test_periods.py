@@ -4,7 +4,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from tiers import slow
+from tiers import soak
 
 from robot_dynamics.identification.recordings.periods import MARGIN, averaged
 from robot_dynamics.identification.recordings.recording import Recording
@@ -40,7 +40,7 @@ def recorded(number, *, noise=0.0, mirrored=False, measured=True, start=0.0, lea
 
 @pytest.mark.parametrize('mirrored', [False, True])
 @pytest.mark.parametrize('measured', [True, False])
-@pytest.mark.parametrize('number', [*slow([3]), 5])
+@pytest.mark.parametrize('number', [*soak([3]), 5])
 def test_periods_are_found_counted_and_averaged(number, measured, mirrored):
     one = recorded(number, measured=measured, mirrored=mirrored, start=1e3)
     found = averaged(one, CUTOFF)
