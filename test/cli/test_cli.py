@@ -178,6 +178,7 @@ def test_simulate_prints_the_drift_of_a_low_order_integrator(run):
     assert drifts[1] > 1e3 * drifts[0]
 
 
+@pytest.mark.slow
 def test_precompile_names_every_program(run):
     code, output, _ = run('precompile', PANDA, '--frame', 'panda_link7')
     assert code == 0

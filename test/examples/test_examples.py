@@ -40,6 +40,7 @@ def test_from_dh(capsys):
     assert re.search(r'gravity torque +\[ +0\. +0\. +-11\.772\]', shown)
 
 
+@pytest.mark.slow
 def test_control_laws(capsys):
     names = runpy.run_path(str(EXAMPLES / 'control_laws.py'))
     errors = names['main']()

@@ -370,6 +370,7 @@ def test_cmake_file(write, tmp_path):
     assert '100% tests passed, 0 tests failed out of 2' in done.stdout
 
 
+@pytest.mark.slow
 @each_compiler
 def test_impedance_with_its_state(write, tmp_path, kind):
     """The bits of the library, and numbers of `CartesianImpedance` in Python along two samples."""

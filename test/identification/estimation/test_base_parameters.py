@@ -26,10 +26,17 @@ TREES = {
     for branching in (0.0, 0.5)
     for seed in range(2)
 }
+every_tree = pytest.mark.parametrize(
+    'model',
+    [
+        pytest.param(tree, id=name, marks=[] if name.endswith('0') else pytest.mark.soak)
+        for name, tree in TREES.items()
+    ],
+)
 SERIAL = ('ur5', 'talos_left_arm', 'double_pendulum', 'kuka_iiwa', 'xarm6')
 
 
-@pytest.mark.parametrize('model', TREES.values(), ids=TREES)
+@every_tree
 def test_both_methods_give_the_same_number(model):
     arm = Dynamics(model, backend='python')
     assert base_parameters(arm, RNG(0)).number == number_by_rules(model)
@@ -42,7 +49,7 @@ def test_both_methods_on_real_robots(name):
     assert base_parameters(arm, RNG(0)).number == number_by_rules(model)
 
 
-@pytest.mark.parametrize('model', TREES.values(), ids=TREES)
+@every_tree
 def test_changes_of_the_rules_have_no_torque(model):
     changes = regrouping_rules(model)
     assert np.linalg.matrix_rank(changes) == len(changes)
@@ -50,7 +57,7 @@ def test_changes_of_the_rules_have_no_torque(model):
     np.testing.assert_allclose(Y @ changes.T, 0, atol=1e-12 * np.abs(Y).max())
 
 
-@pytest.mark.parametrize('model', TREES.values(), ids=TREES)
+@every_tree
 def test_base_parameters_give_every_torque(model):
     arm = Dynamics(model, backend='python')
     base = base_parameters(arm, RNG(0))

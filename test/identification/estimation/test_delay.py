@@ -103,6 +103,7 @@ FRICTION = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('seed', 'law'), [pytest.param(0, 'short memory', marks=pytest.mark.soak), (1, 'stribeck')]
 )
@@ -112,6 +113,7 @@ def test_friction_by_load_or_speed_of_a_wrong_description_is_no_delay(seed, law,
     assert found.applied
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('sign', [1.0, *tiers.soak([-1.0])])
 def test_friction_behind_springs_shifts_the_delay_by_less_than_its_error_covers(sign, monkeypatch):
     one = late(elastic(wrong(UR5, seed=1), 1, FRICTION['stribeck'], behind=True), 0.004)

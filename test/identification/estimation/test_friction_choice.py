@@ -21,6 +21,7 @@ def mirrored(one, side):
     return replace(one, q=side * one.q, qd=side * one.qd, effort=side * one.effort)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('efforts', ['torques', 'currents'])
 @pytest.mark.parametrize('seed', [1, *soak([2, 3])])
 def test_coulomb_friction_is_not_taken_for_another_law(seed, efforts):
@@ -31,6 +32,7 @@ def test_coulomb_friction_is_not_taken_for_another_law(seed, efforts):
     assert min(found.friction.held_out.values()) > 0.97
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('side', [1.0, *soak([-1.0])])
 @pytest.mark.parametrize('lengths', [(3e-4, 3e-3), *soak([(3e-3, 3e-4)])])
 def test_law_and_lengths_are_those_of_the_recording(lengths, side):

@@ -30,6 +30,7 @@ def inertials(urdf):
     return {link.name: link_inertial(link) for link in read_urdf(urdf).links}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings('ignore')
 @pytest.mark.parametrize('link', [*soak(['panda_link1', 'panda_link8']), 'panda_link0'])
 def test_an_inconsistent_link_is_rewritten_however_little_it_changes(link):

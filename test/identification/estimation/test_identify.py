@@ -320,6 +320,7 @@ def test_few_determined_parameters_are_a_note():
     assert found.validation.verdict == 'better'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', [FIRST, *soak(name for name in EXACT if name != FIRST)])
 @pytest.mark.parametrize('size', [0.15, *soak([0.5])])
 def test_only_another_order_of_joints_is_refused(name, size):

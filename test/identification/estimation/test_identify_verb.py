@@ -76,6 +76,7 @@ def run(capsys):
     return run
 
 
+@pytest.mark.slow
 def test_only_inertials_and_dynamics_change(written):
     before, after = PANDA.read_text().splitlines(), (written / 'a.urdf').read_text().splitlines()
     changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
@@ -185,6 +186,7 @@ def test_a_worse_model_is_not_written_unless_forced(bags, run, tmp_path):
     assert parameters['joints'] == list(MODEL.joint_names[:6])
 
 
+@pytest.mark.slow
 def test_a_refused_recording_is_fitted_by_force(bags, run, tmp_path):
     file, chain = tmp_path / 'x.urdf', ('--tip-link', 'panda_link8')
     code, shown, said = run(bags['still'], *chain, '--output', file, '--force')

@@ -47,6 +47,7 @@ def fitted(effort):
     return found, (found.weight**2 * r**2).mean(axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('side', [1.0, -1.0])
 def test_joints_of_inexact_scales_have_weights_of_what_the_fit_leaves(side):
     exact, inexact = fitted([1.0, 1.0])[1], fitted(1 + 0.02 * side * np.array([1.0, -1.0]))[1]
@@ -76,6 +77,7 @@ def test_the_coefficient_of_a_column_beside_others_and_its_error():
     assert coefficient(others[:, 0], others, noise, block) == (0.0, np.inf)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('side', [1.0, -1.0])
 def test_the_sign_of_a_drive_is_that_of_its_dry_friction(side):
     true = wrong(ELBOW, viscous=0.4, coulomb=0.5, rotor_inertia=0.05)
@@ -121,6 +123,7 @@ def test_the_automatic_cutoff_is_at_most_twelve_hertz():
     assert identify(Dynamics(ELBOW), one).signals.cutoff <= 12.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('seconds', 'sign'), [(1, 1.0), (3, 1.0), (3, -1.0)])
 def test_residuals_that_last_for_seconds_count_as_one(seconds, sign):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), duration=150.0, rate=100.0)

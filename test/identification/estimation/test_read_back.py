@@ -25,6 +25,7 @@ def write(file, one):
 SMALL = ('planar_2r',)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'name', [*SMALL, *soak(name for name in bundled_robots() if name not in SMALL)]
 )

@@ -67,6 +67,7 @@ def test_friction_of_several_days_has_their_variance_in_its_error():
     assert np.sqrt(np.mean(np.square(z))) < 0.5 * np.sqrt(np.mean(np.square(alone)))
 
 
+@pytest.mark.slow
 def test_a_recording_of_nine_seconds_is_validated_by_blocks_and_all_of_it_is_fitted():
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), duration=9.0)
     found = identify(Dynamics(ELBOW), one)

@@ -230,6 +230,7 @@ def test_without_rosbags_the_extra_is_named(bags):
     assert done.stderr.count('\n') == 1
 
 
+@pytest.mark.slow
 def test_the_verb_works_without_ros(bags):
     code = (
         'import sys; sys.modules.update(rclpy=None, sensor_msgs=None, std_msgs=None); '

@@ -60,6 +60,7 @@ def assert_close(values, errors, true, relative=5e-3):
     assert (np.abs(values - true) <= allowed).all(), (values, errors, true)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', [0, *soak([1])])
 def test_an_exact_model_has_no_causes(seed):
     found = evaluate(ARM, recorded(MODEL, seed))
