@@ -18,6 +18,7 @@ from robot_dynamics.cli.demo_touch import CENTRE, PAYLOAD, ROBOT, TOOL, TOUCHES,
 from robot_dynamics.cli.view import HOST, Subject, opened, serve
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.view.live_controls import LiveControls
@@ -59,7 +60,7 @@ class TouchSource:
 
     def follow(
         self,
-        joint_names: tuple[str, ...],
+        model: RobotModel,
         call: Callable[[], None],
         report: Callable[[str], None],
     ) -> None:

@@ -129,7 +129,7 @@ def serve(server: Any, subject: Subject, folders: Sequence[Path], ended: threadi
     page = Page(server, session, drawing, subject.controls)
     session.start(subject.motion)
     if subject.live is not None:
-        subject.live.follow(model.joint_names, session.touch, page.report)
+        subject.live.follow(model, session.touch, page.report)
     shapes = shapes_of(subject.urdf, model)
     threading.Thread(
         target=add_shapes, args=(drawing, page, shapes, folders, ended), daemon=True

@@ -46,7 +46,7 @@ class AccelerationFilter:
         """Return the acceleration estimate (n,), or None until two samples give one.
 
         A repeated stamp returns the last estimate. A decreasing stamp, a gap, another number of
-        joints or a value that is not finite resets the filter.
+        joints, or a value or an estimate that is not finite resets the filter.
 
         Args:
             stamp: time of the sample, s.
@@ -71,12 +71,14 @@ class AccelerationFilter:
             self.reset()
             self._stamp, self._qd = stamp, qd
             return None
-        quotient = (qd - self._qd) / dt
-        previous = quotient if self._qdd is None else self._qdd
-        # y_k = y_(k-1) + (1 - exp(-2 pi f_c dt)) (x_k - y_(k-1)): exact for any spacing
-        self._qdd = previous - math.expm1(-2 * math.pi * self.cutoff * dt) * (quotient - previous)
+        with np.errstate(over='ignore', invalid='ignore'):
+            quotient = (qd - self._qd) / dt
+            before = quotient if self._qdd is None else self._qdd
+            # y_k = y_(k-1) + (1 - exp(-2 pi f_c dt)) (x_k - y_(k-1)): exact for any spacing
+            qdd = before - math.expm1(-2 * math.pi * self.cutoff * dt) * (quotient - before)
         self._stamp, self._qd = stamp, qd
-        return self._qdd.copy()
+        self._qdd = qdd if all(map(math.isfinite, qdd.tolist())) else None
+        return None if self._qdd is None else self._qdd.copy()
 
 
 class VelocityFilter(AccelerationFilter):

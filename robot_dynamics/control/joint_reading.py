@@ -6,19 +6,29 @@ a time, without velocities, or with NaN where an interface is missing. Missing v
 zero: positions and velocities keep their last value for a limited time, and after that there is no
 state, or no velocity. Messages are read by attribute, so that this file needs no ROS.
 
-The time of the states never goes back, except by a reset: late states are rejected.
+The time of the states never goes back, except by a reset: late states are rejected. So are values
+that no joint of the robot can have: a torque computed from them, or a filter that has taken them,
+would not be finite (`state_bounds`).
 """
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.control import VelocityFilter
+from robot_dynamics.control.filters import VelocityFilter
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
+
+TURNS, RANGES, BESIDE = 10, 10, 1.0  # beyond position limits: turns; ranges of a slide and 1 m
+FARTHEST_TURN, FARTHEST_SLIDE = 1e5, 1e3  # rad and m, of joints without position limits
+SPEEDS, FASTEST = 10, 1e3  # of the velocity limit; rad/s or m/s, of joints without one
+NO_LIMIT = 1e6  # a range [rad or m] or velocity limit above this counts as none
 
 
 class JointDataError(RobotDynamicsError, ValueError):
@@ -33,6 +43,32 @@ class JointReading(NamedTuple):
     qd: Array | None  # (n,) rad/s or m/s; None where a velocity is missing and not estimated
     effort: Array | None  # (n,) N m or N; None where an effort is missing
     restarted: bool = False  # time was reset since the reading before
+
+
+class StateBounds(NamedTuple):
+    """Positions and velocities that a joint of a robot may have, in the model's joint order."""
+
+    lower: list[float]  # n, rad or m
+    upper: list[float]
+    speed: list[float]  # n, rad/s or m/s, largest in either direction
+
+
+@functools.lru_cache(maxsize=8)
+def state_bounds(model: RobotModel) -> StateBounds:
+    """Return bounds of what may be received: far beyond the limits, and finite without limits.
+
+    A joint may be beyond its limits, and count turns. A missing limit, a range without extent and
+    one above NO_LIMIT give fixed bounds.
+    """
+    width, angular, most = model.upper - model.lower, model.angular, model.velocity_limit
+    limited = (width > 0) & (width <= NO_LIMIT)
+    beside = np.where(angular, TURNS * 2 * np.pi, RANGES * np.where(limited, width, 0.0) + BESIDE)
+    farthest = np.where(angular, FARTHEST_TURN, FARTHEST_SLIDE)
+    return StateBounds(
+        np.where(limited, model.lower - beside, -farthest).tolist(),
+        np.where(limited, model.upper + beside, farthest).tolist(),
+        np.where((most > 0) & (most <= NO_LIMIT), SPEEDS * most, FASTEST).tolist(),
+    )
 
 
 class JointMap:
@@ -101,19 +137,20 @@ class JointStateReader:
 
     def __init__(
         self,
-        joint_names: tuple[str, ...],
+        model: RobotModel,
         input_timeout: float,
         velocities: VelocityFilter | None = None,
     ):
         """Begin without values.
 
         Args:
-            joint_names: of the robot.
+            model: the robot, for its joints and their bounds.
             input_timeout: how long a value is held, and how late a state may be without being
                 a reset, s of the stamps' time.
             velocities: estimates velocities that a message lacks; None: they stay unknown.
         """
-        self._map = JointMap(joint_names)
+        self._map = JointMap(model.joint_names)
+        self._bounds = tuple(zip(*state_bounds(model), strict=True))  # of each joint
         self.adjust(input_timeout, velocities)
         self._restarted = False
         self.reset()
@@ -153,7 +190,8 @@ class JointStateReader:
                 different drivers may overtake each other.
 
         Raises:
-            JointDataError: the message is rejected as a whole, and why.
+            JointDataError: the message is rejected as a whole, and why: it is inconsistent, late,
+                or has a value, or leads to an estimated velocity, beyond `state_bounds`.
         """
         places, joints = self._map.places(message.name)
         if not joints:
@@ -173,18 +211,25 @@ class JointStateReader:
                 return None
         # `_checked` has rejected positions that are not finite.
         q = np.array(self._values[0])
+        qd = self._velocity(q)
         restarted, self._restarted = self._restarted, False
-        return JointReading(
-            self._last, q, self._velocity(q), _if_given(self._values[2]), restarted
-        )
+        return JointReading(self._last, q, qd, _if_given(self._values[2]), restarted)
 
     def _velocity(self, q: Array) -> Array | None:
         """Return velocities (n,): the last measured ones, or those estimated from positions q."""
-        estimated = None
-        if self._velocities is not None and self._velocity_stamps != self._stamps:
-            estimated = self._velocities.update(self._last / 1e9, q)
         is_old = self._last - min(self._velocity_stamps) > self._timeout
         held = None if is_old else _if_given(self._values[1])
+        if self._velocities is None or self._velocity_stamps == self._stamps:
+            return held
+        after = copy.copy(self._velocities)
+        estimated = after.update(self._last / 1e9, q)
+        if held is None and estimated is not None:
+            for joint, (value, (*_, most)) in enumerate(zip(estimated, self._bounds, strict=True)):
+                if abs(value) > most:
+                    # The filter keeps its state, and the position counts as not received.
+                    self._values[0][joint] = math.nan
+                    raise self._beyond(joint, 'estimated velocity', value, -most, most)
+        self._velocities = after
         return estimated if held is None else held
 
     def _check_time(self, stamp: int, before: int) -> None:
@@ -221,7 +266,22 @@ class JointStateReader:
         if not all(map(math.isfinite, rows[0])):
             names = tuple(self._map.joint_names[joint] for joint in joints)
             finite(np.array(rows[0]), names, 'position')
+        for joint, position, velocity in zip(joints, *rows[:2], strict=True):
+            lower, upper, most = self._bounds[joint]
+            if not lower <= position <= upper:
+                raise self._beyond(joint, 'position', position, lower, upper)
+            # A velocity that is not finite is missing.
+            if most < abs(velocity) < math.inf:
+                raise self._beyond(joint, 'velocity', velocity, -most, most)
         return rows
+
+    def _beyond(
+        self, joint: int, quantity: str, value: float, lower: float, upper: float
+    ) -> JointDataError:
+        return JointDataError(
+            f'joint {self._map.joint_names[joint]!r}: {quantity} is {value:g}; expected '
+            f'{lower:g} to {upper:g}, far beyond its limits'
+        )
 
     def _hold(self, joints: list[int], stamp: int, rows: list[list[float]]) -> None:
         """Use the values of some joints; velocities that are not given keep their last value."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from robot_dynamics.control import spline
+from robot_dynamics.control.joint_reading import state_bounds
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robot_model import RobotModel
@@ -66,7 +67,7 @@ def limit_violations(
             found.append(f'joint {name!r} goes down to {low:.6g}; its limit is {lower[j]:g}')
         if high > upper[j] + TOLERANCE:
             found.append(f'joint {name!r} goes up to {high:.6g}; its limit is {upper[j]:g}')
-    rates = [(1, 'velocity', model.velocity_limit)]
+    rates = [(1, 'velocity', velocity_limit(model))]
     if acceleration:
         rates.append((2, 'acceleration', acceleration_limit(model)))
     for rate, quantity, limits in rates:
@@ -84,7 +85,7 @@ def reference_violations(
 ) -> list[str]:
     """Return the limits that a single reference (n,) exceeds, with acceleration limits."""
     lower, upper = position_limits(model, present)
-    speed, acceleration = model.velocity_limit, acceleration_limit(model)
+    speed, acceleration = velocity_limit(model), acceleration_limit(model)
     ranges = [
         ('position', reference.q, lower, upper),
         ('velocity', reference.qd, -speed, speed),
@@ -102,11 +103,20 @@ def reference_violations(
 
 
 def position_limits(model: RobotModel, present: Sequence[Array] = ()) -> tuple[Array, Array]:
-    """Return lower and upper limits (n,), extended to positions that are beyond them."""
-    lower, upper = model.lower, model.upper
+    """Return lower and upper limits (n,), extended to positions that are beyond them.
+
+    Where the model has none, they are the bounds of what may be measured.
+    """
+    bounds = state_bounds(model)
+    lower, upper = np.maximum(model.lower, bounds.lower), np.minimum(model.upper, bounds.upper)
     for q in present:
         lower, upper = np.minimum(lower, q), np.maximum(upper, q)
     return lower, upper
+
+
+def velocity_limit(model: RobotModel) -> Array:
+    """Return the largest velocity (n,) of a reference: the limit, or what may be measured."""
+    return np.minimum(model.velocity_limit, state_bounds(model).speed)
 
 
 def acceleration_limit(model: RobotModel) -> Array:

@@ -149,7 +149,8 @@ class MomentumObserver:
     def update(self, t: float, q: Array, qd: Array, effort: Array) -> bool:
         """Take the next state of the joints; return whether it gave an external torque.
 
-        The first state, one that is no later than the one before and one after a gap begin anew.
+        The first state, one that is no later than the one before, one after a gap and one whose
+        result is not finite begin anew.
 
         Args:
             t: time, s.
@@ -165,6 +166,9 @@ class MomentumObserver:
         found = self._observe(
             q, qd, delayed, np.array([t - last.t]), *self._constants, *self.state
         )
+        if not all(np.isfinite(row).all() for row in found):
+            self._begin(sample)
+            return False
         self.state = ObserverState(*found[:-1])
         self.external_torque, self.prompt_torque = found.external_torque, found.prompt_torque
         self._last = sample._replace(effort=delayed)

@@ -13,6 +13,7 @@ import numpy as np
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import (
     TOLERANCE,
+    acceleration_limit,
     check_change,
     check_distance,
     excursions,
@@ -107,6 +108,9 @@ class MotionStart:
         model = self._model
         if self._turns.any:
             reference = reference._replace(q=self._turns.nearest(reference.q, present.q))
+        reference = self._without_repetition(
+            reference, present if before is None else before.reference
+        )
         if before is None:
             self._check_reference(reference, present, state)
             return Streamed(reference, stream_join(model, present, reference, state.q))
@@ -120,6 +124,19 @@ class MotionStart:
         check_change(reference, before.reference, times, model, join)
         spent = step_time(reference.q - before.reference.q, model)
         return motion._replace(ahead=max(0.0, before.ahead + spent - since))
+
+    def _without_repetition(self, reference: Reference, before: Reference) -> Reference:
+        """Return a reference without the acceleration of joints that rest where they were before.
+
+        joint_trajectory_controller repeats its last point, with the acceleration that ended the
+        motion: its torque would displace an arm at rest.
+        """
+        q, qd, qdd = reference
+        repeated = (np.abs(qd) <= TOLERANCE) & (np.abs(q - before.q) <= TOLERANCE)
+        repeated &= (qdd != 0) & (np.abs(qdd) <= acceleration_limit(self._model))
+        return (
+            reference._replace(qdd=np.where(repeated, 0.0, qdd)) if repeated.any() else reference
+        )
 
     def _check_reference(
         self, reference: Reference, present: Reference, state: JointReading

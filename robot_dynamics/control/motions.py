@@ -15,6 +15,7 @@ from robot_dynamics.errors import TrajectoryError, TrajectoryOverError
 
 SECOND = 1e9  # ns
 STOPPING = 'stopping'
+NOT_FINITE = 'the reference is not finite'  # why it is placed where the arm is
 FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 
 

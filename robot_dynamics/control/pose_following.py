@@ -2,9 +2,9 @@
 """Target of a frame at every joint state: along a stream of poses, or held.
 
 The rule of `reference_following`: **the target is continuous, or is placed where the frame is.**
-It is placed in these cases only: nothing was followed before, time went back, or the frame is
-further than the largest distance after a gap of the joint states. The equations are in
-`algorithms.pose_motion`.
+It is placed in these cases only: nothing was followed before, time went back, the frame is
+further than the largest distance after a gap of the joint states, or the target is not finite. The
+equations are in `algorithms.pose_motion`.
 
 The target moves towards the last pose of the stream, as fast as its velocity and acceleration
 limits allow, and arrives at rest. It stays within the largest distance of the frame: an obstacle
@@ -26,7 +26,8 @@ import numpy as np
 from robot_dynamics.algorithms.pose_motion import Target, advanced, displacement
 from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.control.impedance import PoseReference
-from robot_dynamics.control.motions import SECOND, STOPPING, Phase
+from robot_dynamics.control.joint_reading import FARTHEST_SLIDE
+from robot_dynamics.control.motions import NOT_FINITE, SECOND, STOPPING, Phase
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.programs import version_of
 from robot_dynamics.spatial import Array
@@ -102,6 +103,11 @@ class PoseFollower:
         R = goal[:3, :3]
         if not np.isfinite(goal).all() or np.abs(R.T @ R - np.eye(3)).max() > ORTHOGONAL:
             raise TrajectoryError(f'the target is {goal.tolist()}; expected a pose (4, 4)')
+        if np.abs(goal[:3, 3]).max() > FARTHEST_SLIDE:
+            raise TrajectoryError(
+                f'the target is at {goal[:3, 3].tolist()} m; expected at most '
+                f'{FARTHEST_SLIDE:g} m along each axis'
+            )
         if self.present is None:
             raise TrajectoryError('no joint state of the whole robot has been received yet')
         if self._goal is not None and 0 < self._stamp - stamp <= self._timeout:
@@ -136,18 +142,24 @@ class PoseFollower:
             if restarted:
                 why = 'the time of the joint states went back'
             why = '' if self.phase is Phase.HOLDING else why
-            self.release()
-            self.placed, self.present = True, PoseReference(frame, np.zeros(6))
-            return self.present, why
+            return self._place(frame), why
         why = ''
         if self._goal is not None and stamp - self._received > self._timeout:
             self.stop()
             why = 'the stream of poses has stopped'
         # Limits count no more time than that of states that follow each other.
         self.present = self._moved(before, frame, min(max(since, 0), self._timeout) / SECOND)
+        if not all(np.isfinite(row).all() for row in self.present):
+            return self._place(frame), NOT_FINITE
         if self.phase is Phase.STOPPING and not self.present.velocity.any():
             self.phase = Phase.HOLDING
         return self.present, why
+
+    def _place(self, frame: Array) -> PoseReference:
+        """Hold the frame at its pose (4, 4)."""
+        self.release()
+        self.placed, self.present = True, PoseReference(frame, np.zeros(6))
+        return self.present
 
     def _is_far(self, way: list[float]) -> bool:
         angle, distance = self._limits.distance

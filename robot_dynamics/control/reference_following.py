@@ -4,10 +4,10 @@
 The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion
 begins at the reference that was last returned, with its velocity; a motion that ends early
 decelerates and then holds. The reference is reset to the arm (`placed`) in these cases only:
-nothing was followed before, time went back, the arm is further than `start_tolerance` from the
-reference when joint states return or a motion begins, or it violates a tolerance: then it brakes
-from its measured velocity, which may be that of a collision, and is held where it is. Torques
-then need a soft start.
+nothing was followed before, time went back, the reference is not finite, the arm is further than
+`start_tolerance` from the reference when joint states return or a motion begins, or it violates a
+tolerance: then it brakes from its measured velocity, which may be that of a collision, and is held
+where it is. Torques then need a soft start.
 
 Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
 stop without the reference running ahead. A rejected motion changes nothing.
@@ -24,6 +24,7 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.motion_start import SHORTEST_PERIOD, MotionStart
 from robot_dynamics.control.motions import (
+    NOT_FINITE,
     SECOND,
     STOPPING,
     Execution,
@@ -363,7 +364,11 @@ class ReferenceFollower:
         if isinstance(motion.path, YieldingStop):
             motion = self.motion = motion._replace(path=motion.path.at(_measured(state)))
         self.present = self._sample(motion)
-        return self._advance(motion, state)
+        reference, why = self._advance(motion, state)
+        if all(np.isfinite(row).all() for row in reference):
+            return reference, why
+        self.release(NOT_FINITE)
+        return self._place(state).sample(self.now), NOT_FINITE
 
     def _sample(self, motion: Motion) -> Reference:
         path = motion.sample(self.now)

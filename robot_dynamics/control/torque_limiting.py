@@ -20,6 +20,7 @@ from robot_dynamics.spatial import Array
 
 SECOND = 1e9  # ns
 LONGEST_STEP = 0.02  # s; between two torques the rate limit counts no more time than this
+WRENCH_SHARE = 0.5  # of the effort limits, for the torque of a target wrench
 ANOTHER_CLOCK = 1.0  # s; stamps further back are of another clock, which counts from there
 
 
@@ -29,6 +30,7 @@ class Limits(NamedTuple):
     effort: Array  # (n,) N m or N; inf for no limit
     rate: Array  # (n,) N m/s or N/s, positive; inf for no limit
     ramp_time: float  # s, of the soft start; 0 for none
+    step: Array | float = np.inf  # (n,) N m or N, from one torque to the next, positive
 
     def clamped(self, tau: Array) -> Array:
         """Return torques (..., n) within the effort limits."""
@@ -59,11 +61,12 @@ class TorqueGate:
         self.close()
 
     def limit(self, limits: Limits) -> None:
-        """Continue with other limits. Raises ValueError if a rate is not positive."""
-        if not (limits.rate > 0).all():
-            raise ValueError(f'rate is {limits.rate}; it must be positive, inf for no limit')
+        """Continue with other limits. Raises ValueError if a rate or step is not positive."""
+        for name, most in (('rate', limits.rate), ('step', limits.step)):
+            if not np.all(np.asarray(most) > 0):
+                raise ValueError(f'{name} is {most}; it must be positive, inf for no limit')
         self._limits = limits
-        self._has_rate = bool(np.isfinite(limits.rate).any())
+        self._has_rate = bool(np.isfinite(limits.rate).any() or np.isfinite(limits.step).any())
 
     def soften(self) -> None:
         """Begin another soft start, from the last torque."""
@@ -104,7 +107,14 @@ class TorqueGate:
         return self.step(tau, min(dt, LONGEST_STEP))
 
     def step(self, tau: Array, dt: float) -> Array:
-        """Return the torque (n,) to be given `dt` [s] after the last one, without soft start."""
+        """Return the torque (n,) to be given `dt` [s] after the last one, without soft start.
+
+        It is the last one instead of one that is not finite. Infinite dt: the limits of rate and
+        step do not apply.
+        """
+        if not np.isfinite(tau).all():
+            self._counts['torque not finite'] += 1
+            tau = self.last
         effort, rate = self._limits.effort, self._limits.rate
         beyond = np.abs(tau) > effort
         if beyond.any():
@@ -114,6 +124,8 @@ class TorqueGate:
         if self._has_rate:
             # |tau_k - tau_(k-1)| <= rate dt; dt = 0 allows no change, even at infinite rate
             most = rate * dt if dt > 0 else np.zeros_like(rate)
+            if dt < np.inf:
+                most = np.minimum(most, self._limits.step)
             change = tau - self.last
             too_fast = np.abs(change) > most
             if too_fast.any():
@@ -121,6 +133,25 @@ class TorqueGate:
                 self._counts['torque at its rate limit'] += 1
         self.last, self.is_open = tau.copy(), True
         return tau
+
+
+def largest_factor(F: Array, tau: Array, effort: Array, most: tuple[float, float]) -> float:
+    """Return the factor up to which a wrench leaves the arm half of its efforts; maybe inf.
+
+    Args:
+        F: (6,) the wrench, angular part first, N m and N.
+        tau: (n,) its torque J^T F, N m or N.
+        effort: (n,) limits of the torques, N m or N; inf where there are none.
+        most: N m and N, largest parts of the wrench if an effort limit is infinite.
+    """
+    sizes, bounds = np.abs(tau), WRENCH_SHARE * effort
+    if np.isinf(effort).any():
+        sizes = np.concatenate([sizes, [np.linalg.norm(F[:3]), np.linalg.norm(F[3:])]])
+        bounds = np.concatenate([bounds, most])
+    acts = sizes > 0
+    with np.errstate(over='ignore'):
+        # factor |J^T F|_j <= effort_j / 2
+        return float((bounds[acts] / sizes[acts]).min(initial=np.inf))
 
 
 def ramp(elapsed: float, duration: float) -> float:

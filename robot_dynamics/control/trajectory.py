@@ -135,10 +135,24 @@ class Trajectory:
 
     @cached_property
     def polynomials(self) -> Array:
-        """Coefficients (3, m - 1, 6, n) of q, qd and qdd on the segments; see `spline`."""
-        q = spline.segments(self.points, np.diff(self.times))
-        qd = spline.derivative(q)
-        return np.stack([q, qd, spline.derivative(qd)])
+        """Coefficients (3, m - 1, 6, n) of q, qd and qdd on the segments; see `spline`.
+
+        Raises:
+            TrajectoryError: one is not finite.
+        """
+        with np.errstate(over='ignore', invalid='ignore', divide='ignore'):
+            q = spline.segments(self.points, np.diff(self.times))
+            qd = spline.derivative(q)
+            found = np.stack([q, qd, spline.derivative(qd)])
+        bad = ~np.isfinite(found).all(axis=(0, 2))  # (m - 1, n)
+        if bad.any():
+            k, j = np.argwhere(bad)[0]
+            raise TrajectoryError(
+                f'the path of joint {self.joint_names[j]!r} from point {k} to the next one is not '
+                f'finite: its position goes from {self.points[0, k, j]:.6g} to '
+                f'{self.points[0, k + 1, j]:.6g} in {self.times[k + 1] - self.times[k]:.6g} s'
+            )
+        return found
 
     def sample(self, t: ArrayLike) -> Reference:
         """Return the desired motion at the times t (...) [s], as arrays (..., n).

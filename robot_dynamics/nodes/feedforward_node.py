@@ -51,7 +51,7 @@ from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.control.motions import Outcome, Phase
+from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, motion_status
@@ -87,11 +87,12 @@ class FeedforwardNode(RobotNode):
         self.diagnostics = self.add(Diagnostics(self))
         parameters: FeedforwardParameters = self.parameters
         self.mode = Mode.WAITING if parameters.start_enabled else Mode.DISABLED
+        self._failure = ''  # of a timer; the arm is held
         self.watch = StateWatch()
         self._status = MotionStatus(self, self._present)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
-        report, enabled = self._status.report, lambda: self.mode.enabled
+        report, enabled = self._status.report, lambda: self.mode.enabled and not self._failure
         self.frame = self.add(
             FrameImpedance(self, report, enabled, lambda: self.torques.restart())
         )
@@ -109,8 +110,7 @@ class FeedforwardNode(RobotNode):
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
         self.create_service(SetBool, '~/enable', self._on_enable)
         self.create_service(Trigger, '~/stop', self._on_stop)
-        # Not guarded: a watchdog that fails ends the process, with its last torque.
-        self.create_timer(WATCHDOG_PERIOD, self._on_watchdog, clock=self.steady)
+        self.create_steady_timer(WATCHDOG_PERIOD, self._on_watchdog)
         self.robot.begin()
 
     # -- the robot and the parameters -------------------------------------------------------
@@ -182,6 +182,9 @@ class FeedforwardNode(RobotNode):
         return response
 
     def _enable(self) -> None:
+        self._failure = ''
+        if self.arm is not None:
+            self.references.follower.violation = ''
         if self.mode is Mode.RELEASING and not self.references.follower.is_off:
             self.mode = self._enabled_mode()  # the reference and the torque continue
         elif self.mode is Mode.COLLIDED:
@@ -220,7 +223,7 @@ class FeedforwardNode(RobotNode):
     def _switch_on(self) -> None:
         """Start softly at the present position, unless another node commands the arm."""
         self.references.follower.release()
-        self.references.follower.violation = ''
+        self._failure = self.references.follower.violation = ''
         self.torques.gate.close()
         self.watch.restart()
         self.torques.guard.enable()
@@ -255,6 +258,20 @@ class FeedforwardNode(RobotNode):
             self._bridge_silence()
         self._status.update(now)
 
+    @override
+    def timer_failed(self, name: str, reason: str) -> None:
+        """Hold the arm until it is enabled again: what the timer watches is not protected."""
+        if not self.active:
+            return
+        if not self._failure:
+            self._failure = f'{name} failed, the arm is held until ~/enable: {reason}'
+            self.references.follower.stop(self._failure)
+            self._status.report()
+        gate, state = self.torques.gate, self.watch.last
+        holds = self.watch.silent and self.parameters.on_timeout != 'stop'
+        if holds and state is not None and gate.is_open:
+            self.torques.publish(state.stamp, gate.last)
+
     def _bridge_silence(self) -> None:
         """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
         choice, state = self.parameters.on_timeout, self.watch.last
@@ -285,7 +302,7 @@ class FeedforwardNode(RobotNode):
             return 'the node is disabled; ~/enable enables it'
         if self.mode is Mode.BLOCKED:
             return self.torques.guard.conflict
-        return self.watch.silent
+        return self._failure or self.watch.silent
 
     def _description(self) -> str:
         """Return what the node does at present."""
@@ -304,6 +321,8 @@ class FeedforwardNode(RobotNode):
             detail = self.torques.guard.conflict
         elif self.mode is Mode.COLLIDED:
             word, detail = motion_status.FAULTED, self._collision
+        elif self._failure and self.mode is not Mode.DISABLED:
+            word, detail = motion_status.FAULTED, self._failure
         elif self.mode is Mode.COMMANDING:
             word, detail = follower.phase.value, self.frame.remark
             if self.law.is_led:
@@ -340,6 +359,8 @@ class FeedforwardNode(RobotNode):
         if commands:
             self._command(self._torque(state, reference), state)
             dropped = dropped or self.frame.ended
+        if dropped == NOT_FINITE:
+            self.health.counts[f'{NOT_FINITE}, placed anew'] += 1
         self.action.latest = state, reference
         torque = self.torques.gate.last if commands else None
         self.states.publish(
@@ -369,7 +390,7 @@ class FeedforwardNode(RobotNode):
             tau = last
         if not np.isfinite(tau).all():
             self.health.counts['not finite, not published'] += 1
-            return
+            return self.law.restart()
         # Without stamps torques are limited by the time that passes here.
         stamp = time.monotonic_ns() if self.joint_states.unstamped else state.stamp
         self.torques.publish(state.stamp, self.torques.gate(stamp, tau))
@@ -389,6 +410,8 @@ class FeedforwardNode(RobotNode):
         """Return a WARN while joint states are missing, an ERROR after a collision."""
         if self.mode is Mode.COLLIDED:
             return health.ERROR, self._collision
+        if self._failure:
+            return health.ERROR, self._failure
         if self.watch.silent:
             return health.WARN, f'{self.watch.silent}: {self.parameters.on_timeout}'
         return None

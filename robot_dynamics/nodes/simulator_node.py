@@ -33,7 +33,8 @@ from typing_extensions import override
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
-from robot_dynamics.ros.command_input import CommandInput
+from robot_dynamics.ros.command_guard import DISCOVERY
+from robot_dynamics.ros.command_input import NAMED, ORDERED, CommandInput
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -79,6 +80,7 @@ class SimulatorNode(RobotNode):
             else None
         )
         self._timer: Any = None
+        self._start_check: Any = None  # of lock step, once after activation
         self.robot = self.add(RobotSource(self))
         self.commands = self.add(CommandInput(self, lambda: self.clock(), self._on_command))
         self.wrench = self.add(WrenchInput(self, self._on_wrench, qos.COMMANDS_IN))
@@ -119,11 +121,15 @@ class SimulatorNode(RobotNode):
         self._control = RunControl(self.loop)
         self._control.reset(self.start())
         self._restart_timer()
+        if self.parameters.lockstep:
+            self._start_check = self.create_steady_timer(DISCOVERY, self._check_commands)
 
     @override
     def deactivate(self) -> None:
         """Stop stepping."""
         self.destroy_timer(self._timer)
+        if self._start_check is not None:
+            self.destroy_timer(self._start_check)
 
     @override
     def accept(self, parameters: SimulatorParameters) -> None:
@@ -159,6 +165,17 @@ class SimulatorNode(RobotNode):
     def _on_tick(self) -> None:
         if self.active:  # a callback may be pending when its timer is destroyed
             self._advance(self.clock())
+
+    def _check_commands(self) -> None:
+        """Warn if lock step waits for commands that no node sends."""
+        self._start_check.cancel()
+        topic = self.resolve_topic_name(NAMED)
+        if self.active and not self.loop.commanded and not self.count_publishers(topic):
+            self.get_logger().warning(
+                f'lockstep is true, and nothing publishes on {topic}: each step waits for the '
+                f'command with the stamp of the last joint state, and those on {ORDERED} have no '
+                'stamps'
+            )
 
     def _on_command(self, command: ReceivedCommand) -> None:
         self.loop.command(command)

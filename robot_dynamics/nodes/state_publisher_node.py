@@ -75,7 +75,8 @@ class StatePublisherNode(RobotNode):
     def __init__(self, **kwargs: Any):
         super().__init__('state_publisher_node', **kwargs)
         self.diagnostics = self.add(Diagnostics(self))
-        self._message = messages.installed('tf2_msgs.msg', 'TFMessage')
+        warning = self.get_logger().warning
+        self._message = messages.installed('tf2_msgs.msg', 'TFMessage', warning)
         self._tf_out = self._static_out = None
         if self._message is None:
             self.get_logger().warning(WITHOUT_TF)

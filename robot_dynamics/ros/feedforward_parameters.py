@@ -177,6 +177,13 @@ class FeedforwardParameters(ImpedanceParameters):
         (-1.0, EFFORT[1]),
         live=True,
     )
+    max_torque_step: tuple[float, ...] = parameter(
+        [0.0],
+        'Largest change of torque from one command to the next, N m or N; one or one per joint. '
+        'After lost joint states max_torque_rate alone admits that of 20 ms. 0: no limit.',
+        EFFORT,
+        live=True,
+    )
     ramp_time: float = parameter(
         0.05,
         'Time of the smooth transition from the last torque, after enabling and where the arm is '
@@ -250,6 +257,7 @@ class FeedforwardParameters(ImpedanceParameters):
                 )
         # |per_torque tau| <= max_command
         command_limit = np.where(most > 0, most, np.inf) / np.abs(per_torque)
+        steps = self.of_joints('max_torque_step', model)
         law = LAWS.get(self.control_law)
         damping = 'damping_ratio' if law is joint_impedance else 'kd'
         return Settings(
@@ -272,6 +280,7 @@ class FeedforwardParameters(ImpedanceParameters):
                 effort=np.minimum(self.torque_limit_scale * model.effort_limit, command_limit),
                 rate=torque_rate(self.of_joints('max_torque_rate', model), model),
                 ramp_time=self.ramp_time,
+                step=np.where(steps > 0, steps, np.inf),
             ),
             order=[names.index(name) for name in joint_order(self.joints, names)],
             offset=self.of_joints('effort_offset', model),

@@ -20,13 +20,14 @@ from robot_dynamics.control.impedance import (
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import Phase
 from robot_dynamics.control.pose_following import PoseFollower, follower_program
-from robot_dynamics.control.torque_limiting import LONGEST_STEP
+from robot_dynamics.control.torque_limiting import LONGEST_STEP, largest_factor
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.impedance_parameters import CARTESIAN
 from robot_dynamics.ros.joint_state_input import UNSTAMPED
 from robot_dynamics.ros.lifecycle import RobotNode
@@ -35,6 +36,8 @@ from robot_dynamics.ros.parameters import ParameterError
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
 from robot_dynamics.spatial import Array
+
+WRENCH_SCALED = 'the target wrench is scaled: its torque exceeds half of an effort limit'
 
 
 class FrameImpedance(Part):
@@ -67,6 +70,7 @@ class FrameImpedance(Part):
         self._compiled: tuple[Dynamics, CartesianImpedance] | None = None
         self._state: JointReading | None = None
         self._rejecting = False  # the last pose was rejected
+        self._scale = 1.0  # of the target wrench
         self.ended = ''
         self._wrench = node.add(
             WrenchInput(node, profile=qos.COMMANDS_IN, what='target wrench', accept=self._accepted)
@@ -126,6 +130,7 @@ class FrameImpedance(Part):
         parameters, self.ended = self._node.parameters, ''
         self.follower.adjust(parameters.pose_limits, parameters.input_timeout)
         self._wanted = parameters.impedance(arm.model)
+        self._effort = parameters.settings(arm.model).limits.effort
 
     # -- torques ----------------------------------------------------------------------------
 
@@ -172,26 +177,59 @@ class FrameImpedance(Part):
             z=self._z,
             time_step=dt,
         )
+        if not all(np.isfinite(row).all() for row in found):
+            follower.release()  # begins anew with the next state
+            return np.full(arm.model.n, np.nan)
         self._error, self._z, self._state = found.error, found.z, state
-        pressing = self._wrench.joint_torque(arm, state.q, state.stamp)
+        pressing = self._pressing(state)
         tau = found.tau if gravity else found.impedance + found.friction
         return tau if pressing is None else tau + pressing
 
+    def _pressing(self, state: JointReading) -> Array | None:
+        """Return the torque (n,) of the target wrench, scaled to the efforts; None without one."""
+        parameters, self._scale = self._node.parameters, 1.0
+        most = parameters.max_target_torque, parameters.max_target_force
+
+        def largest(F: Array, tau: Array) -> float:
+            factor = largest_factor(F, tau, self._effort, most)
+            assert self._wrench.newest is not None  # it has this torque
+            size = float(np.abs(self._wrench.newest.F).max())
+            if factor < size:
+                self._scale = factor / size
+                self._node.health.counts['target wrench scaled'] += 1
+            return factor
+
+        return self._wrench.joint_torque(self._node.arm, state.q, state.stamp, largest)
+
+    @override
+    def restart(self) -> None:
+        """Drop the scale of a wrench received before."""
+        self._scale = 1.0
+
+    @override
+    def status(self) -> Status | None:
+        """Return a WARN while the target wrench is scaled."""
+        return (health.WARN, WRENCH_SCALED) if self._scale < 1 else None
+
     @property
     def remark(self) -> str:
-        """A sentence that names the directions in which the frame can hardly move, or ''."""
+        """Names the directions in which the frame can hardly move, and a scaled wrench; or ''."""
         if self._node.parameters.control_law != CARTESIAN or self._state is None:
             return ''
         frame = self._node.parameters.impedance__frame
         names = singular_directions(self._node.arm, frame, self._state.q, self._ramp.present)
-        return f'{frame} can hardly move: {", ".join(names)}' if names else ''
+        remarks = [f'{frame} can hardly move: {", ".join(names)}'] if names else []
+        return '; '.join(remarks + [WRENCH_SCALED] * (self._scale < 1))
 
     @override
     def figures(self) -> dict[str, str]:
-        """Return the energy that rises of the stiffness have added."""
+        """Return the energy that rises of the stiffness have added, and the wrench's scale."""
         if self._node.parameters.control_law != CARTESIAN or self._state is None:
             return {}
-        return {'energy added by stiffness [J]': f'{self._ramp.energy:.3g}'}
+        return {
+            'energy added by stiffness [J]': f'{self._ramp.energy:.3g}',
+            'scale of the target wrench': f'{self._scale:.3g}',
+        }
 
     # -- poses ------------------------------------------------------------------------------
 

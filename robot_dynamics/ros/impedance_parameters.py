@@ -72,6 +72,16 @@ class ImpedanceParameters(LiveRobotParameters):
         size=2,
         live=True,
     )
+    max_target_force: float = parameter(
+        100.0,
+        'Largest force of target_wrench for a robot that has a joint without effort limit, N. '
+        'A wrench whose torque exceeds half of an effort limit is scaled as well.',
+        (0.0, 1e6),
+        live=True,
+    )
+    max_target_torque: float = parameter(
+        20.0, 'Likewise, largest torque of target_wrench, N m.', (0.0, 1e6), live=True
+    )
 
     def impedance(self, model: RobotModel) -> Impedance:
         """Return stiffness and damping. Raises ParameterError for a list of another length."""

@@ -75,6 +75,8 @@ class JointStateTopic(Part):
 class JointStateInput(Part):
     """Part of a node: calls back with every state of the whole robot, in the model's order."""
 
+    _reader: JointStateReader  # of the present robot
+
     def __init__(
         self,
         node: RobotNode,
@@ -91,7 +93,6 @@ class JointStateInput(Part):
         """
         self._node, self._callback, self._needs_velocity = node, callback, needs_velocity
         self._topic = node.add(JointStateTopic(node, self._read, self._answer))
-        self._reader = JointStateReader((), 0.0)
 
     @property
     def unstamped(self) -> bool:
@@ -102,7 +103,7 @@ class JointStateInput(Part):
     def use(self, arm: Dynamics) -> None:
         """Read the joints of this robot."""
         timeout = self._node.parameters.input_timeout
-        self._reader = JointStateReader(arm.model.joint_names, timeout, self._filter())
+        self._reader = JointStateReader(arm.model, timeout, self._filter())
 
     @override
     def activate(self) -> None:
@@ -112,16 +113,20 @@ class JointStateInput(Part):
     @override
     def adopt(self, changes: set[str]) -> None:
         """Use another timeout or velocity filter."""
-        if changes & {'input_timeout', 'missing_velocity', 'velocity_cutoff'}:
+        used = {'input_timeout', 'missing_velocity', 'velocity_cutoff'}
+        if changes & used and self._node.arm is not None:
             self._reader.adjust(self._node.parameters.input_timeout, self._filter())
 
     @override
     def status(self) -> Status | None:
         """Return the joints that are missing, or None."""
         missing = self._reader.missing()
-        if missing and self._node.health.inputs:
-            return health.WARN, f'joint_states without {", ".join(missing)}'
-        return None
+        if not missing or not self._node.health.inputs:
+            return None
+        without = f'joint_states without {", ".join(missing)}'
+        if len(missing) < self._node.arm.model.n:  # such as the fingers of a gripper
+            without += '; name joints that have no states in locked_joints'
+        return health.WARN, without
 
     def _filter(self) -> VelocityFilter | None:
         """Return the filter that estimates missing velocities; None if they stay unknown."""

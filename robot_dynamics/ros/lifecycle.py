@@ -117,9 +117,17 @@ class RobotNode(Part, LifecycleNode):
         return str(self._state_machine.current_state[1])
 
     def create_steady_timer(self, period: float, callback: Callable[[], None]) -> Any:
-        """Return a timer [s] that neither simulated time nor a jump of the clock can stop."""
-        guarded = self.guarded(f'input of {callback.__qualname__}', callback)
+        """Return a timer [s] that neither simulated time nor a jump of the clock can stop.
+
+        An exception of its callback is logged and counted, then `timer_failed` is called.
+        """
+        name = callback.__qualname__
+        failed = partial(self.timer_failed, name)
+        guarded = self.guarded(f'input of {name}', callback, failed)
         return self.create_timer(period, guarded, clock=self.steady)
+
+    def timer_failed(self, name: str, reason: str) -> None:
+        """Respond to an exception of a timer's callback, with its name and the reason."""
 
     @override
     def create_service(

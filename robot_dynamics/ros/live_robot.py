@@ -32,6 +32,7 @@ from robot_dynamics.control.joint_reading import (
     JointReading,
     JointStateReader,
 )
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.graph_client import GraphError, check_namespace
 from robot_dynamics.spatial import Array
@@ -113,20 +114,20 @@ class LiveRobot:
 
     def follow(
         self,
-        joint_names: tuple[str, ...],
+        model: RobotModel,
         call: Callable[[], None],
         report: Callable[[str], None],
     ) -> None:
-        """Collect the states of these joints.
+        """Collect the states of a robot.
 
         Args:
-            joint_names: of the robot.
+            model: the robot.
             call: called in the thread of the node when there is something new.
             report: called with the reason why a message is rejected.
         """
         self._call, self._report = call, report
-        self._joints = JointMap(joint_names)
-        self._reader = JointStateReader(joint_names, HELD, VelocityFilter(max_gap=HELD))
+        self._joints = JointMap(model.joint_names)
+        self._reader = JointStateReader(model, HELD, VelocityFilter(max_gap=HELD))
 
     def newest(self) -> JointReading | None:
         """Return the newest complete state, None before the first."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +22,7 @@ from builtin_interfaces.msg import Duration, Time
 from geometry_msgs.msg import InertiaStamped, Pose, Wrench
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
+from rclpy.type_support import check_for_type_support, check_is_valid_msg_type
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -42,12 +43,27 @@ class MalformedMessage(RobotDynamicsError, ValueError):  # noqa: N818  (as Descr
     """The bytes of a message cannot be decoded."""
 
 
-def installed(module: str, name: str) -> Any:
-    """Return a type of a package that may be missing, as control_msgs; None without it."""
+def installed(module: str, name: str, report: Callable[[str], None]) -> Any:
+    """Return a type of a package that may be missing, as control_msgs; None without it.
+
+    Args:
+        module: of the package.
+        name: of a message, or of an action.
+        report: called with a sentence if the package is found, and the type cannot be loaded.
+    """
     try:
-        return getattr(import_module(module), name)
-    except ImportError:
+        found = getattr(import_module(module), name)
+        is_action = hasattr(found, 'Goal')
+        (check_for_type_support if is_action else check_is_valid_msg_type)(found)
+    except ModuleNotFoundError:
         return None
+    except Exception as error:  # noqa: BLE001  (whatever a broken package raises as it loads)
+        report(
+            f'{module} is installed, but {name} cannot be loaded, so it is not used: '
+            f'{type(error).__name__}: {error}'
+        )
+        return None
+    return found
 
 
 def decode(data: bytes, message_type: type) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from std_msgs.msg import String
 from typing_extensions import override
 
+from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.model.robot_model import RobotModel
@@ -142,6 +143,12 @@ class RobotSource(Part):
         Raises:
             RobotDynamicsError: there is no description in time, or it is rejected.
         """
+        missing = machine_code.why_not()
+        if missing:
+            self._node.get_logger().warning(
+                f'{missing}: results are computed in Python, some 5 ms for each state of an arm; '
+                'with llvmlite it takes microseconds'
+            )
         timeout = self._node.parameters.description_timeout
         self._wait(min(timeout, LONGEST_WAIT) if timeout else LONGEST_WAIT)
         self._take(self._ready_robot(self._node.parameters, self.newest_text()))

@@ -95,7 +95,9 @@ class StateOutput(Part):
         self._publishers = [
             node.create_publisher(JointState, f'~/{topic}', qos.STREAM_OUT) for topic in TOPICS
         ]
-        self._type = messages.installed('control_msgs.msg', 'JointTrajectoryControllerState')
+        self._type = messages.installed(
+            'control_msgs.msg', 'JointTrajectoryControllerState', node.get_logger().warning
+        )
         self._controller: Any = None
         if self._type is not None:
             self._controller = node.create_publisher(

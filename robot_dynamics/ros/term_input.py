@@ -83,7 +83,7 @@ class TermInput(Part):
         names = arm.model.joint_names
         self._map = JointMap(names)
         parameters = self._owner.parameters
-        self._reader = JointStateReader(names, parameters.input_timeout)
+        self._reader = JointStateReader(arm.model, parameters.input_timeout)
         self._scale = parameters.of_joints('effort_scale', arm.model)
         self._offset = parameters.of_joints('effort_offset', arm.model)
         self._reset()

@@ -69,11 +69,12 @@ class TrajectoryActionServer(Part):
         """
         self._node, self._references, self._obstacle = node, references, obstacle
         self._goals = TrajectoryGoals(self._end)
-        self._type = messages.installed('control_msgs.action', 'FollowJointTrajectory')
+        log = node.get_logger()
+        self._type = messages.installed(
+            'control_msgs.action', 'FollowJointTrajectory', log.warning
+        )
         if self._type is None:
-            node.get_logger().info(
-                'control_msgs is not installed: there is no action follow_joint_trajectory'
-            )
+            log.info('without control_msgs there is no action follow_joint_trajectory')
             return
         self._server = DeferredServer(
             node,

@@ -71,15 +71,31 @@ class WrenchInput(Part):
             return None
         return self.newest
 
-    def joint_torque(self, arm: Dynamics, q: Array, stamp: int) -> Array | None:
-        """Return J^T F (n,) of the newest wrench at positions (n,); None as of `at`."""
+    def joint_torque(
+        self,
+        arm: Dynamics,
+        q: Array,
+        stamp: int,
+        largest: Callable[[Array, Array], float] = lambda F, tau: np.inf,
+    ) -> Array | None:
+        """Return J^T F (n,) of the newest wrench at positions (n,); None as of `at`.
+
+        Args:
+            arm: the arm.
+            q: (n,) its positions.
+            stamp: of the state, ns.
+            largest: returns up to which factor a wrench (6,) with the torque (n,) is used.
+        """
         wrench = self.at(stamp)
         if wrench is None:
             return None
         # The message is in the frame's own axes, the argument of wrench_torque in the world's.
         R = arm.forward_kinematics(q, wrench.frame)[:3, :3]
-        F = np.concatenate([R @ wrench.F[:3], R @ wrench.F[3:]])
-        return arm.wrench_torque(q, F, wrench.frame)
+        size = float(np.abs(wrench.F).max()) or 1.0  # the torque of a unit wrench is finite
+        F = np.concatenate([R @ (wrench.F[:3] / size), R @ (wrench.F[3:] / size)])
+        tau = arm.wrench_torque(q, F, wrench.frame)
+        with np.errstate(over='ignore'):
+            return np.asarray(min(size, largest(F, tau)) * tau)
 
     def _read(self, message: WrenchStamped) -> StampedWrench | None:
         frame = self._node.own_frame(message.header.frame_id)

@@ -17,6 +17,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.kinematics import inverse_kinematics
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
 from robot_dynamics.spatial import Array
 from robot_dynamics.view.scene import torques
@@ -203,14 +204,14 @@ class LiveSource(Protocol):
 
     def follow(
         self,
-        joint_names: tuple[str, ...],
+        model: RobotModel,
         call: Callable[[], None],
         report: Callable[[str], None],
     ) -> None:
-        """Collect the states of these joints.
+        """Collect the states of a robot.
 
         Args:
-            joint_names: of the robot.
+            model: the robot.
             call: called when there is something new, from any thread.
             report: called with the reason why a message is rejected.
         """

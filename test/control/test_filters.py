@@ -105,3 +105,12 @@ def test_velocities_come_from_positions_in_the_same_way():
     velocities = run(filter_, np.arange(0, 0.5, 1e-3), lambda t: np.array([3.0 * t, -t]))
     assert velocities[0] is None
     assert np.allclose(velocities[1:], [3.0, -1.0])
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_an_estimate_that_is_not_finite_begins_anew_with_its_sample(sign):
+    filter_ = AccelerationFilter()
+    run(filter_, [0.0, 0.001], lambda t: np.array([t]))
+    assert filter_.update(0.002, [sign * 1e308]) is None
+    assert filter_.update(0.003, [0.5]) is None  # from there
+    assert np.allclose(filter_.update(0.004, [0.503]), 3.0)

@@ -2,6 +2,7 @@
 import contextlib
 import itertools
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -11,10 +12,21 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from robot_dynamics.control import VelocityFilter
-from robot_dynamics.control.joint_reading import JointDataError, JointMap, JointStateReader
+from robot_dynamics.control.joint_reading import (
+    JointDataError,
+    JointMap,
+    JointStateReader,
+    state_bounds,
+)
+from robot_dynamics.model.robots import random_tree
 
 NAMES = ('shoulder', 'elbow', 'wrist')
 MS = 1_000_000
+MODEL = replace(
+    random_tree(3, np.random.default_rng(0), prismatic=0.0),
+    joint_names=NAMES,
+    velocity_limit=np.full(3, 1e5),  # the numbers of the state machine stay below ten times this
+)
 
 
 def message(name, position, velocity=(), effort=()):
@@ -23,7 +35,7 @@ def message(name, position, velocity=(), effort=()):
 
 @pytest.fixture
 def reader():
-    return JointStateReader(NAMES, input_timeout=0.1)
+    return JointStateReader(MODEL, input_timeout=0.1)
 
 
 def test_joints_are_found_by_name_among_joints_of_other_robots(reader):
@@ -148,7 +160,7 @@ class ReaderMachine(RuleBasedStateMachine):
         super().__init__()
         self.timeout, self.received, self.newest, self.restarted = 50, {}, -1, False
         self.late = None
-        self.reader = JointStateReader(NAMES, self.timeout * 1e-3)
+        self.reader = JointStateReader(MODEL, self.timeout * 1e-3)
         self.numbers = itertools.count(1)
 
     def expected(self):
@@ -308,7 +320,7 @@ def test_an_incomplete_command_is_rejected(names, values, why):
 
 
 def test_velocities_that_are_missing_are_estimated_on_request():
-    reader = JointStateReader(NAMES, 0.1, VelocityFilter(cutoff=50.0))
+    reader = JointStateReader(MODEL, 0.1, VelocityFilter(cutoff=50.0))
     slope = np.array([1.0, -2.0, 0.5])
     first = reader.read(message(NAMES, [0.0, 0.0, 0.0]), 0)
     assert first.qd is None
@@ -322,3 +334,111 @@ def test_velocities_that_are_missing_are_estimated_on_request():
     estimated = reader.read(message(NAMES, slope * 51e-3), 121 * MS)
     np.testing.assert_allclose(estimated.qd, slope, rtol=1e-6)
     assert reader.read(message(NAMES, [1.0, 1.0, 1.0]), 0).qd is None
+
+
+# -- values that no joint can have -----------------------------------------------------------
+
+INF = math.inf
+# Kind of the joint, lower, upper, velocity limit: bounds of its position and its velocity.
+BOUNDS = {
+    'revolute': (True, -2.0, 3.0, 2.0, -2.0 - 20 * np.pi, 3.0 + 20 * np.pi, 20.0),
+    'prismatic': (False, -0.1, 0.4, 0.5, -0.1 - 6.0, 0.4 + 6.0, 5.0),
+    'continuous': (True, -INF, INF, INF, -1e5, 1e5, 1e3),
+    'rail': (False, -INF, INF, INF, -1e3, 1e3, 1e3),
+    'without range': (True, 0.5, 0.5, 1.0, -1e5, 1e5, 10.0),
+    'one limit': (True, 0.0, INF, 0.0, -1e5, 1e5, 1e3),
+    'any number': (True, -1e16, 1e16, 1e16, -1e5, 1e5, 1e3),
+}
+
+
+def arm_of(*kinds):
+    angular, lower, upper, speed = zip(*(BOUNDS[kind][:4] for kind in kinds), strict=True)
+    tree = random_tree(len(kinds), np.random.default_rng(1))
+    names = tuple(f'{kind}_{k}' for k, kind in enumerate(kinds))
+    return replace(
+        tree,
+        joint_names=names,
+        revolute=np.array(angular),
+        lower=np.array(lower),
+        upper=np.array(upper),
+        velocity_limit=np.array(speed),
+    )
+
+
+def test_bounds_of_every_kind_of_joint():
+    bounds = state_bounds(arm_of(*BOUNDS))
+    expected = zip(*(row[4:] for row in BOUNDS.values()), strict=True)
+    for found, wanted in zip(bounds, expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-15)
+
+
+@pytest.mark.parametrize('kind', BOUNDS)
+def test_a_value_beyond_the_bounds_is_rejected_by_name_and_changes_nothing(kind):
+    """As one joint of two, as one of a part of them, in either direction, however large."""
+    *_, lower, upper, speed = BOUNDS[kind]
+    model = arm_of('continuous', kind)
+    first, name = model.joint_names
+    reader = JointStateReader(model, input_timeout=0.1)
+    reader.read(message(model.joint_names, [1.0, 0.1], [0.1, 0.2]), 0)
+    for names, others in ((model.joint_names, [1.0]), ([name], [])):
+        for edge in (lower, upper):
+            for value in (np.nextafter(edge, 2 * edge), np.sign(edge) * 1e308):
+                with pytest.raises(JointDataError, match=f"joint '{name}': position is"):
+                    reader.read(message(names, [*others, value]), MS)
+        for sign in (-1, 1):
+            for value in (np.nextafter(speed, INF), 1e308):
+                sent = message(names, [*others, 0.1], [*others, sign * value])
+                with pytest.raises(JointDataError, match=f"joint '{name}': velocity is"):
+                    reader.read(sent, MS)
+    held = reader.read(message([first], [2.0], [0.3]), MS)
+    assert (held.q.tolist(), held.qd.tolist()) == ([2.0, 0.1], [0.3, 0.2])
+    # At the bound it is received.
+    for q, qd in ((lower, -speed), (upper, speed)):
+        state = reader.read(message(model.joint_names, [0.0, q], [0.0, qd]), 2 * MS)
+        assert (state.q[1], state.qd[1]) == (q, qd)
+
+
+def test_other_robots_joints_and_missing_velocities_have_no_bounds(reader):
+    sent = message(['gripper', *NAMES], [1e308, 1.0, 2.0, 3.0], [1e308, -INF, np.nan, INF])
+    state = reader.read(sent, 0)
+    assert state.q.tolist() == [1, 2, 3]
+    assert state.qd is None
+
+
+@pytest.mark.parametrize('parts', [[(0, 1)], [(0,), (1,)]])
+def test_an_estimated_velocity_beyond_its_bound_is_rejected_and_the_filter_goes_on(parts):
+    """One sample of an encoder is off by a turn; before and after it the estimate is the slope."""
+    model = arm_of('revolute', 'continuous')
+    reader, slope = JointStateReader(model, 0.1, VelocityFilter()), np.array([1.0, -0.5])
+    for k in range(40):
+        q = slope * k * 1e-3
+        q[0] += 2 * np.pi * (k == 20)
+        for part in parts:
+            names = [model.joint_names[j] for j in part]
+            sent = message(names, q[list(part)].tolist())
+            if k == 20 and 0 in part:
+                with pytest.raises(JointDataError, match="'revolute_0': estimated velocity is"):
+                    reader.read(sent, k * MS)
+                continue
+            state = reader.read(sent, k * MS)
+            assert state is None or abs(state.q[0]) < 1
+            if len(parts) == 1 and state.qd is not None:
+                np.testing.assert_allclose(state.qd, slope, rtol=1e-9)
+            elif state is not None and state.qd is not None:
+                assert (np.abs(state.qd) <= [20.0, 1e3]).all()
+    assert state.qd is not None
+
+
+def test_a_position_that_stays_elsewhere_is_received_after_a_gap():
+    """The encoder was set: its new position is rejected while it would be a motion."""
+    model, states = arm_of('revolute'), []
+    reader = JointStateReader(model, 0.1, VelocityFilter(max_gap=0.05))
+    for k in range(200):
+        try:
+            states.append(reader.read(message(model.joint_names, [6.0 * (k >= 50)]), k * MS))
+        except JointDataError:
+            states.append(None)
+    first = next(k for k in range(50, 200) if states[k] is not None)
+    assert first <= 50 + 51
+    assert all(state is not None for state in states[first:])
+    assert states[-1].qd.tolist() == [0.0]

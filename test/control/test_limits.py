@@ -114,3 +114,30 @@ def test_unspecified_limits_do_not_limit(model):
 def test_other_joints_are_an_error(model):
     with pytest.raises(TrajectoryError, match='lacks joint'):
         violations(Trajectory(['a', 'b'], [0.0], [[0.0, 0.0]]), model)
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+def test_a_robot_without_limits_has_those_of_what_may_be_measured(model, sign):
+    """So that a reference that is accepted can be followed; sums of it stay finite."""
+    none = np.full(2, np.inf)
+    free = replace(model, lower=-none, upper=none, velocity_limit=none)
+    zero = np.zeros(2)
+    for q, qd, quantity in ((1.1e5, 0.0, 'position'), (0.0, 1.1e3, 'velocity'), (1e308, 0.0, '')):
+        reference = Reference(sign * np.array([0.0, q]), sign * np.array([0.0, qd]), zero)
+        (reason,) = reference_violations(reference, free)
+        assert quantity in reason
+    there = Trajectory(free.joint_names, [0.0, 500.0], [zero, [0.0, sign * 9e4]], [zero, zero])
+    assert not violations(there, free)
+    beyond = there.at_speed(10.0)
+    assert any('velocity' in reason for reason in violations(beyond, free))
+    far = Trajectory(free.joint_names, [0.0, 1e9], [zero, [0.0, sign * 1.1e5]], [zero, zero])
+    assert any('its limit is' in reason for reason in violations(far, free))
+
+
+@pytest.mark.filterwarnings('error')
+@pytest.mark.parametrize(('q', 'T'), [(1e308, 0.1), (1.0, 1e-200)])
+def test_a_path_that_is_not_finite_is_an_error(model, q, T):
+    points = [[0.0, 0.0], [0.0, q]]
+    path = Trajectory(model.joint_names, [0.0, T], points, np.zeros((2, 2)))
+    with pytest.raises(TrajectoryError, match='from point 0 to the next one is not finite'):
+        violations(path, model)

@@ -191,3 +191,19 @@ def test_efforts_are_delayed_by_a_fraction_of_the_interval(arm):
     assert np.abs(whole - exact).max() < 1e-9 * size
     # The external torque is linear in the efforts.
     assert np.abs(part - (0.6 * none + 0.4 * whole))[3:].max() < 1e-2 * size
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+@pytest.mark.parametrize('field', ['qd', 'effort'])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_result_that_is_not_finite_begins_anew(arm, field, sign):
+    """As after a gap: from the second state after it the estimate is that of a new observer."""
+    q, qd, effort = motion(arm, PUSH)
+    observer, fresh = (MomentumObserver(arm, NONE, ObserverSettings()) for _ in range(2))
+    {'qd': qd, 'effort': effort}[field][100] = sign * np.array([1e300, 1e308])
+    gave = [observer.update(*row) for row in zip(STAMPS, q, qd, effort, strict=True)]
+    assert all(gave[1:100])
+    assert not all(gave[100:102])
+    assert all(gave[103:])
+    expected = observed(fresh, q[102:], qd[102:], effort[102:], STAMPS[102:])[-1]
+    np.testing.assert_allclose(observer.external_torque, expected, atol=1e-6)

@@ -15,7 +15,7 @@ from robot_dynamics.algorithms.pose_motion import (
     displacement,
 )
 from robot_dynamics.algorithms.pose_motion import displaced as displaced_rows
-from robot_dynamics.control.motions import Phase
+from robot_dynamics.control.motions import NOT_FINITE, Phase
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.errors import TrajectoryError
 
@@ -190,11 +190,18 @@ def test_repeated_and_late_states_move_nothing():
 
 
 @pytest.mark.parametrize(
-    'goal', [np.full((4, 4), np.nan), np.diag([1.0, 1.0, 0.9, 1.0])], ids=['NaN', 'no rotation']
+    ('goal', 'reason'),
+    [
+        (np.full((4, 4), np.nan), 'expected a pose'),
+        (np.diag([1.0, 1.0, 0.9, 1.0]), 'expected a pose'),
+        (displaced(np.eye(4), np.array([0, 0, 0, 0, 1e3 + 1, 0])), 'expected at most 1000 m'),
+        (displaced(np.eye(4), np.array([0, 0, 0, -1e300, 0, 0])), 'expected at most 1000 m'),
+    ],
+    ids=['NaN', 'no rotation', 'far away', 'very far away'],
 )
-def test_what_is_no_pose_is_rejected(goal):
+def test_what_is_no_pose_is_rejected(goal, reason):
     one = follower()
-    with pytest.raises(TrajectoryError, match='expected a pose'):
+    with pytest.raises(TrajectoryError, match=reason):
         one.follow(goal, 1000 * MS)
     assert one.phase is Phase.HOLDING
 
@@ -231,3 +238,18 @@ def test_machine_code_and_scalars_take_the_same_steps(sign):
         np.testing.assert_allclose(found.pose, target.pose, atol=1e-13)
         np.testing.assert_allclose(found.velocity, target.velocity, atol=1e-12)
         np.testing.assert_allclose(found.acceleration, target.acceleration, atol=1e-10)
+
+
+@pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+@pytest.mark.parametrize('phase', [Phase.HOLDING, Phase.FOLLOWING])
+def test_a_target_that_is_not_finite_is_placed_where_the_frame_is(phase):
+    one = follower()
+    if phase is Phase.FOLLOWING:
+        one.follow(displaced(START, np.full(6, 0.1)), 1000 * MS)
+    one.present = one.present._replace(velocity=np.array([np.nan, 0, 0, 0, 0, 1e308]))
+    frame = displaced(START, np.full(6, 0.02))
+    target, why = one.reference(frame, 1001 * MS)
+    assert (one.placed, one.phase, why) == (True, Phase.HOLDING, NOT_FINITE)
+    np.testing.assert_array_equal(target.pose, frame)
+    assert not target.velocity.any()
+    assert not one.reference(frame, 1002 * MS)[1]

@@ -5,7 +5,7 @@ import pytest
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
-from robot_dynamics.control.motions import Outcome, Phase
+from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.transitions import SHORTEST_STOP
@@ -607,3 +607,22 @@ def test_a_goal_is_awaited_for_the_goal_time(elbow, goal_time):
     assert follower.execution.outcome is ended
     # Where it was violated, the arm is held where it was.
     assert_holds(follower.present, end + 0.02 if goal_time else end)
+
+
+@pytest.mark.parametrize('streams', [False, True])
+def test_a_reference_that_is_not_finite_is_placed_where_the_arm_is(follower, streams, monkeypatch):
+    sampled(follower, 7.0)
+    zero = np.zeros(2)
+    if streams:
+        stream(follower, Reference(zero, zero, zero))
+    else:
+        follower.follow(trajectory(), 0)
+    sampled(follower, 7.001)
+    monkeypatch.setattr(follower, '_sample', lambda _: Reference(zero, np.full(2, np.nan), zero))
+    reference, why = sampled(follower, 7.002, q=(0.02, -0.01))
+    monkeypatch.undo()
+    assert why == NOT_FINITE
+    assert follower.placed
+    assert follower.execution.outcome is (Outcome.NONE if streams else Outcome.CANCELLED)
+    assert_holds(reference, [0.02, -0.01])
+    assert_holds(sampled(follower, 7.003)[0], [0.02, -0.01])

@@ -242,3 +242,33 @@ def test_a_broken_stream_is_joined():
         arm.states(90)
     arm.check(first)
     assert np.abs(arm.q - 0.02).max() < 1e-9
+
+
+@mirrored
+@pytest.mark.parametrize('joint', [0, 1])
+def test_a_last_point_that_is_repeated_at_rest_has_no_acceleration(side, joint):
+    """joint_trajectory_controller sends it on, with the acceleration that ended the motion.
+
+    One joint rests after 0.2 s, the other one goes on.
+    """
+    arm, a = Arm(), 5.0 * side
+    for k in range(1, 401):
+        # a until 0.1 s, then -a; the other joint in twice the time
+        rows = []
+        for T in np.where(np.arange(2) == joint, 0.1, 0.2):
+            t = min(k * 1e-3, 2 * T)
+            left = 2 * T - t
+            way = a * t**2 / 2 if t <= T else a * (T**2 - left**2 / 2)
+            rows.append((way, a * min(t, left), a if t <= T else -a))
+        arm.follower.follow_reference(Reference(*np.array(rows).T), arm.now)
+        arm.state()
+        qdd = arm.rows[-1][2]
+        if k < 200:
+            assert np.sign(qdd[joint]) == np.sign(side) * (1 if k <= 100 else -1)
+        if k > 201:
+            assert qdd[joint] == 0.0
+        if 201 < k < 400:
+            assert abs(qdd[1 - joint]) == pytest.approx(5.0)
+    arm.follower.follow_reference(Reference(*np.array(rows).T), arm.now)
+    arm.state()
+    np.testing.assert_array_equal(arm.rows[-1][1:], 0.0)

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from robot_dynamics.control.torque_limiting import Limits, TorqueGate, ramp
+from robot_dynamics.control.torque_limiting import Limits, TorqueGate, largest_factor, ramp
 
 MS = 1_000_000
 NONE = np.full(2, np.inf)
@@ -194,3 +194,62 @@ def test_without_a_duration_there_is_no_soft_start():
     assert ramp(0.0, 0.0) == 1.0
     # Nor where the clock was put back.
     assert ramp(-0.1, 0.0) == 1.0
+
+
+@pytest.mark.parametrize('sign', [1, -1])
+@pytest.mark.parametrize('rate', [NONE, np.array([1000.0, 1e4])])
+def test_a_step_bounds_every_command_however_much_time_has_passed(sign, rate):
+    step, target = np.array([0.5, 4.0]), sign * np.array([10.0, -40.0])
+    opened = TorqueGate(Limits(NONE, rate, 0.0, step), Counter())
+    before = opened(0, np.zeros(2))
+    for stamp in (1, 2, 500, 501, 900, 901, 901):
+        after = opened(stamp * MS, target)
+        assert (np.abs(after - before) <= step * (1 + 1e-12)).all()
+        before = after
+    assert np.abs(before).max() > 4
+    # At the end of the node the last torque is reached.
+    assert opened.step(np.zeros(2), np.inf).tolist() == [0.0, 0.0]
+
+
+def test_a_step_of_zero_is_rejected():
+    with pytest.raises(ValueError, match='step is'):
+        TorqueGate(Limits(NONE, NONE, 0.0, np.array([1.0, 0.0])), Counter())
+
+
+@pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize('ramp_time', [0.0, 0.1])
+def test_a_torque_that_is_not_finite_leaves_the_last_one(bad, ramp_time):
+    counts = Counter()
+    opened = TorqueGate(Limits(NONE, NONE, ramp_time), counts)
+    before = [opened(k * MS, TAU) for k in (0, 50)][1]
+    assert opened(60 * MS, np.array([bad, 0.0])).tolist() == before.tolist()
+    assert counts['torque not finite'] == 1
+    assert np.isfinite(opened(70 * MS, TAU)).all()
+
+
+# -- target wrenches ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize('size', [1.0, 1e3, 1e150, 1e308])
+def test_a_wrench_is_scaled_to_half_of_the_efforts(size):
+    effort, tau = np.array([40.0, 15.0]), np.array([-0.5, 0.75])
+    F = np.array([0.0, 0.1, 0.0, 1.0, 0.0, -0.2])
+    factor = min(size, largest_factor(F, tau, effort, (0.0, 0.0)))
+    assert (np.abs(factor * tau) <= 0.5 * effort * (1 + 1e-15)).all()
+    if size > 10:
+        np.testing.assert_allclose((np.abs(factor * tau) / (0.5 * effort)).max(), 1.0)
+    else:
+        assert factor == size
+
+
+@pytest.mark.parametrize('part', [slice(3), slice(3, 6)])
+def test_without_an_effort_limit_a_wrench_has_fixed_bounds(part):
+    F, most = np.zeros(6), (20.0, 100.0)
+    F[part] = [0.6, 0.0, -0.8]
+    for effort in (NONE, np.array([np.inf, 1e6])):
+        factor = largest_factor(F, TAU, effort, most)
+        assert factor == pytest.approx(most[part.start is not None])
+    # The bound of a joint with an effort limit holds as well.
+    assert largest_factor(F, TAU, np.array([20.0, np.inf]), most) == pytest.approx(1.0)
+    # Without torque or force there is none.
+    assert largest_factor(np.zeros(6), np.zeros(2), NONE, most) == np.inf

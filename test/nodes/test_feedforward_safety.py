@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 import rclpy
+from called_nodes import CalledNode
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from elbow import ELBOW
 from feedforward_view import MOVE, MS, Q, Robot, close, point, trajectory
@@ -260,12 +261,41 @@ def test_half_an_arm_is_no_joint_state(graph):
 
 
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
+@pytest.mark.parametrize(
+    ('q', 'qd'), [((1e13, 0.0), (0.0, 0.0)), (Q, (0.0, -1e308)), ((0.0, -1e308), (0.0, 0.0))]
+)
+@pytest.mark.parametrize('law', [*LAWS, 'cartesian_impedance'])
+def test_a_state_that_no_joint_can_have_is_rejected_and_changes_nothing(graph, elbow, law, q, qd):
+    frame = {'impedance.frame': 'forearm'}
+    arms = [
+        CalledNode(graph, FeedforwardNode, control_law=law, kp=[20.0], kd=[4.0], **frame)
+        for _ in range(2)
+    ]
+    for k in range(4):
+        for arm, is_hit in zip(arms, (False, True), strict=True):
+            if is_hit and k == 2:
+                wrong = JointState(name=['shoulder', 'elbow'], position=list(q), velocity=list(qd))
+                wrong.header.stamp = messages.time_message((9 + k) * MS)
+                assert not arm.answer(wrong)
+        state = JointState(name=['shoulder', 'elbow'], position=Q + 0.01 * k, velocity=[0.1, 0.2])
+        state.header.stamp = messages.time_message((10 + k) * MS)
+        answers = [arm.answer(state) for arm in arms]
+        assert answers[0]['tau'] == answers[1]['tau']
+    for timer in arms[1].node.timers:
+        timer.callback()
+    assert arms[1].node.health.counts['joint state rejected'] == 1
+    assert not arms[1].node._failure
+
+
 def test_a_torque_that_is_not_finite_is_not_published_and_has_no_effect_later(graph, elbow):
+    """A fault of the program: finite states and settings give finite torques."""
     robot = Robot(graph, max_torque_rate=[1000.0], on_timeout='hold', silence_timeout=0.1)
     robot.torque(0)
     first = robot.torque(1 * MS)
-    robot.send(1 * MS, Q, (1e200, 1e200))
+    law, robot.node.law.torque = robot.node.law.torque, lambda *_: np.array([NAN, 0.0])
+    robot.send(1 * MS, Q)
     graph.until(lambda: robot.node.health.counts['not finite, not published'], 'the overflow')
+    robot.node.law.torque = law
     robot.wait_for_status(', hold')
     graph.until(lambda: len(robot.torques) > 2, 'the last torque')
     for message in robot.torques[1:]:
@@ -801,3 +831,99 @@ def test_references_are_rejected_with_gravity_only(graph):
     robot.torque(0)
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
     graph.until(lambda: robot.node.health.counts['reference rejected'] == 1, 'the refusal')
+
+
+# -- timers that fail, tolerances that were violated ----------------------------------------------
+
+
+def raising(*_):
+    raise np.linalg.LinAlgError('Array must not contain infs or NaNs')
+
+
+@pytest.mark.parametrize('choice', ['hold', 'gravity'])
+def test_a_watchdog_that_fails_holds_the_arm_until_it_is_enabled_again(
+    graph, elbow, monkeypatch, choice
+):
+    """During a motion, and in the silence after it: the last torque is published on."""
+    robot = Robot(graph, kp=[100.0], silence_timeout=0.1, on_timeout=choice)
+    robot.torque(0)
+    robot.follow(trajectory(*MOVE))
+    for k in range(1, 30):
+        robot.torque(k * MS)
+    monkeypatch.setattr(robot.node.watch, 'begins_silence', raising)
+    robot.wait_for_status('_on_watchdog failed, the arm is held until ~/enable: LinAlgError')
+    assert robot.node.status()[0] == DiagnosticStatus.ERROR
+    torques = np.array([robot.torque(k * MS) for k in range(30, 600)])
+    assert not robot.node.references.follower.moving
+    most = 1e-3 * elbow.model.effort_limit / 0.1 * (1 + 1e-9)
+    assert (np.abs(np.diff(torques, axis=0)) <= most).all()
+    # No motion is followed while the arm is not protected.
+    robot.trajectories.publish(trajectory(*MOVE))
+    graph.drain(0.2)
+    assert not robot.node.references.follower.moving
+    robot.node.watch.silent = 'no joint states'
+    count = len(robot.torques)
+    graph.until(lambda: len(robot.torques) > count + 3, 'the torque in the silence')
+    close(np.array(robot.torques[-1].effort), torques[-1])
+    monkeypatch.undo()
+    assert graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True)).success
+    assert robot.node.status() is None or 'failed' not in robot.node.status()[1]
+
+
+def test_any_timer_that_fails_holds_the_arm(graph, monkeypatch):
+    robot = Robot(graph, kp=[100.0], diagnostics_period=0.1)
+    robot.torque(0)
+    monkeypatch.setattr(robot.node.diagnostics, '_duplicates', raising)
+    robot.wait_for_status('_report failed, the arm is held until ~/enable: LinAlgError')
+    assert robot.node.active
+    assert robot.node.failure is None
+
+
+def test_enable_clears_a_violated_tolerance(graph):
+    robot = Robot(graph, kp=[100.0])
+    robot.torque(0)
+    robot.node.references.follower._violate(robot.node.watch.last, "joint 'elbow' is off")
+    assert robot.node.references.status()[0] == DiagnosticStatus.ERROR
+    before = robot.torque(1 * MS)
+    assert graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=True)).success
+    assert robot.node.references.status() is None
+    close(robot.torque(2 * MS), before)
+
+
+def test_missing_states_of_a_joint_name_the_parameter_that_locks_it(graph):
+    node = graph.start(FeedforwardNode)
+    node.health.inputs = 1
+    part = node.joint_states
+    assert part.status()[1] == 'joint_states without shoulder, elbow'
+    message = JointState(name=['shoulder'], position=[0.1])
+    (states,) = (s.callback for s in node.subscriptions if s.topic_name == '/joint_states')
+    states(serialize_message(message))
+    assert part.status()[1] == (
+        'joint_states without elbow; name joints that have no states in locked_joints'
+    )
+
+
+@pytest.mark.parametrize('step', [[0.25], [0.25, 0.1]])
+def test_the_torque_step_bounds_one_command_after_lost_states(graph, step):
+    """Of 20 ms' worth of the rate, 20 N m: without max_torque_step one command takes them."""
+    for bound in (step, [0.0]):
+        arm = CalledNode(
+            graph,
+            FeedforwardNode,
+            ramp_time=0.0,
+            max_torque_rate=[1000.0],
+            max_torque_step=bound,
+            effort_offset=[15.0, -10.0],
+        )
+        taus = [np.zeros(2)]
+        for stamp in (0, 1, 2, 42, 43):
+            state = JointState(name=['shoulder', 'elbow'], position=Q, velocity=[0.0, 0.0])
+            state.header.stamp = messages.time_message((1000 + stamp) * MS)
+            taus.append(np.array(arm.answer(state)['tau']))
+        steps = np.abs(np.diff(taus, axis=0))
+        if bound == [0.0]:
+            assert steps[3].max() > 5.0
+        else:
+            assert (steps <= np.array(bound) * (1 + 1e-12)).all()
+            assert steps[3].max() == pytest.approx(max(bound))
+        graph.stop(arm.node)

@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from called_nodes import CalledNode
+from elbow import ELBOW
 from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3, WrenchStamped
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -352,3 +353,150 @@ def test_a_payload_is_carried_at_once(graph):
     loaded = arm.arm.with_payload(FRAME, 2.0)
     expected = loaded.gravity_torque(START) + arm.offset
     np.testing.assert_allclose(arm.answer(), expected, rtol=1e-10)
+
+
+# -- wrenches that are too large, old, or of another time -----------------------------------------
+
+
+def still_and_pressed(arm, message):
+    """Return the torque without a wrench, and what the wrench of a message adds."""
+    still = arm.answer()
+    arm.called.give('/target_wrench', message)
+    return still, arm.answer() - still
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('size', [2.0, 300.0, 1e6, 1e308])
+def test_a_wrench_leaves_the_arm_half_of_its_efforts(graph, sign, size):
+    arm = Arm(graph)
+    _, added = still_and_pressed(arm, pressing(x=sign * size, z=-0.3 * size))
+    most = 0.5 * arm.arm.model.effort_limit
+    F = np.concatenate([np.zeros(3), arm.pose[:3, :3] @ [sign, 0.0, -0.3]])
+    unit = arm.arm.wrench_torque(START, F, FRAME)
+    factor = min(size, (most[unit != 0] / np.abs(unit[unit != 0])).min())
+    np.testing.assert_allclose(added, factor * unit, rtol=1e-9)
+    is_scaled = factor < size
+    assert arm.node.health.counts['target wrench scaled'] == is_scaled
+    assert (arm.node.frame.status() is not None) == is_scaled
+    assert ('the target wrench is scaled' in arm.node.frame.remark) == is_scaled
+    assert float(arm.node.frame.figures()['scale of the target wrench']) == pytest.approx(
+        factor / size, rel=1e-2
+    )
+    arm.k += 200  # it is old
+    arm.answer()
+    assert arm.node.frame.status() is None
+
+
+@pytest.mark.parametrize('name', ['max_target_force', 'max_target_torque'])
+@pytest.mark.parametrize('most', [None, 7.0])
+def test_without_effort_limits_a_wrench_has_fixed_bounds(graph, name, most):
+    """Each parameter alone; the other one keeps its default."""
+    description = ELBOW.replace('effort="', 'effort="0" was="')
+    given = {} if most is None else {name: most}
+    arm = Arm(graph, description=description, **given)
+    assert np.isinf(arm.arm.model.effort_limit).all()
+    message = pressing()
+    if name == 'max_target_force':
+        message.wrench.force = Vector3(x=1e4)
+    else:
+        message.wrench.torque = Vector3(y=-1e4)
+    _, added = still_and_pressed(arm, message)
+    F = np.zeros(6)
+    R = arm.pose[:3, :3]
+    default = {'max_target_force': 100.0, 'max_target_torque': 20.0}[name]
+    F[3:] = R @ [most or default, 0.0, 0.0] if name == 'max_target_force' else np.zeros(3)
+    F[:3] = R @ [0.0, -(most or default), 0.0] if name == 'max_target_torque' else np.zeros(3)
+    np.testing.assert_allclose(added, arm.arm.wrench_torque(START, F, FRAME), rtol=1e-9)
+
+
+@pytest.mark.parametrize(('age', 'acts'), [(-150, False), (-90, True), (90, True), (150, False)])
+def test_a_wrench_with_a_stamp_acts_near_that_time_alone(graph, age, acts):
+    """However late it is received: its own stamp counts, not that of the state."""
+    arm = Arm(graph)
+    message = pressing(x=2.0)
+    message.header.stamp = messages.time_message(BEGIN + age * MS)
+    _, added = still_and_pressed(arm, message)
+    assert bool(np.abs(added).max() > 0.1) == acts
+
+
+def test_a_wrench_ends_with_a_reset_of_the_time_and_with_the_activation(graph):
+    for restart in ('reset', 'activation'):
+        arm = Arm(graph)
+        still, added = still_and_pressed(arm, pressing(x=1e4))
+        assert np.abs(added).max() > 1
+        if restart == 'reset':
+            arm.k -= 200
+        else:
+            arm.called.begin_anew()
+            arm.k += 1
+        assert arm.node.frame._wrench.newest is None or restart == 'reset'
+        np.testing.assert_allclose(arm.answer(), still, rtol=1e-9)
+        assert arm.node.frame.status() is None
+
+
+PARAMETERS = {
+    'impedance.translational_stiffness': [900.0],
+    'impedance.rotational_stiffness': [60.0],
+    'impedance.damping_ratio': 0.3,
+    'impedance.posture_stiffness': [40.0],
+    'impedance.posture_damping': 15.0,
+}
+
+
+@pytest.mark.parametrize('name', PARAMETERS)
+@pytest.mark.parametrize('scale', [1.0, 0.5])
+def test_each_parameter_alone_is_adopted_and_stiffness_rises_slowly(graph, name, scale):
+    """The torque of the law with that parameter: at once where it falls, or is no stiffness."""
+    arm = Arm(graph, **{'impedance.posture_stiffness': [20.0]})
+    arm.answer()
+    node, before = arm.node, arm.node.frame._wanted
+    value = PARAMETERS[name]
+    if scale < 1:
+        old = node.get_parameter(name).value
+        value = scale * old if isinstance(old, float) else [scale * x for x in old]
+    node.set_parameters([Parameter(name, value=value)])
+    wanted = node.frame._wanted
+    field = name.removeprefix('impedance.')
+    for other in ('stiffness', 'damping', 'posture_stiffness'):
+        changes = not np.array_equal(getattr(before, other), getattr(wanted, other))
+        parts = {'damping': ('damping_ratio', 'posture_damping'), 'posture_stiffness': (field,)}
+        expected = field in parts.get(other, (field,) if field.endswith('al_stiffness') else ())
+        if other == 'posture_stiffness':
+            expected = field == 'posture_stiffness'
+        assert changes == expected
+    rises = 'stiffness' in name and scale == 1.0
+    arm.answer()
+    present = node.frame._ramp.present
+    slower = np.any(present.stiffness < wanted.stiffness) or np.any(
+        present.posture_stiffness < wanted.posture_stiffness
+    )
+    assert slower == rises
+    for _ in range(2000):
+        arm.answer()
+    assert node.frame._ramp.present is wanted
+    for _, part in (('limits', 'pose_limits'),):
+        assert getattr(node.parameters, part) == node.frame.follower._limits
+
+
+@pytest.mark.parametrize('name', ['max_velocity', 'max_acceleration', 'max_distance'])
+def test_each_limit_of_the_target_alone_is_adopted(graph, name):
+    arm = Arm(graph)
+    arm.answer()
+    before = arm.node.frame.follower._limits
+    arm.node.set_parameters([Parameter(f'impedance.{name}', value=[0.4, 0.05])])
+    short = name.removeprefix('max_')
+    assert arm.node.frame.follower._limits == replace(before, **{short: (0.4, 0.05)})
+
+
+def test_a_torque_of_the_frame_that_is_not_finite_places_the_target_anew(graph, monkeypatch):
+    arm = Arm(graph)
+    arm.move(5, pose_at(START + 0.2, arm.arm))
+    law = arm.node.frame._compiled[1]
+    normal = law.torque
+    broken = np.full(2, np.nan)
+    monkeypatch.setattr(law, 'torque', lambda *a, **k: normal(*a, **k)._replace(z=broken))
+    assert arm.answer() is None
+    assert arm.node.health.counts['not finite, not published'] == 1
+    monkeypatch.undo()
+    assert np.isfinite(arm.answer()).all()
+    np.testing.assert_allclose(arm.node.frame.follower.present.pose, arm.pose)

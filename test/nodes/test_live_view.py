@@ -25,6 +25,7 @@ from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.viewed_motion import LATE, Follow
 
 NAMES = ('shoulder', 'elbow')
+MODEL = parse_urdf(ELBOW)
 
 
 @pytest.fixture
@@ -64,7 +65,7 @@ def test_a_robot_in_a_namespace_is_followed(graph, live):
     graph.until(lambda: robot._text, 'the description')
     assert robot.description(1.0) == ELBOW
     calls, reports = [], []
-    robot.follow(NAMES, lambda: calls.append(1), reports.append)
+    robot.follow(MODEL, lambda: calls.append(1), reports.append)
     states = graph.publisher(JointState, '/left/joint_states')
     # Best effort: the first messages may be lost.
     graph.until(
@@ -88,8 +89,8 @@ def test_a_robot_in_a_namespace_is_followed(graph, live):
 
 def test_the_torques_of_a_followed_robot_are_those_of_the_library(graph, live):
     robot = live()
-    arm = Dynamics(parse_urdf(ELBOW))
-    robot.follow(NAMES, lambda: None, lambda _: None)
+    arm = Dynamics(MODEL)
+    robot.follow(MODEL, lambda: None, lambda _: None)
     states = graph.publisher(JointState, '/joint_states')
     graph.until(lambda: states.publish(state([0.3, -0.4])) or robot.newest(), 'a joint state')
     shown = Follow(robot).advance(arm, ViewState.initial(arm.model), 0.1)
@@ -100,9 +101,9 @@ def test_the_torques_of_a_followed_robot_are_those_of_the_library(graph, live):
 @pytest.mark.parametrize('stamps', [(50, 4, 5), (50, 0, 1), (0, 0, 0)])
 def test_stamps_that_go_back_or_stay_at_zero_do_not_freeze_the_view(graph, live, stamps):
     robot = live()
-    arm = Dynamics(parse_urdf(ELBOW))
+    arm = Dynamics(MODEL)
     follow, shown = Follow(robot), ViewState.initial(arm.model)
-    robot.follow(NAMES, lambda: None, lambda _: None)
+    robot.follow(MODEL, lambda: None, lambda _: None)
     states = graph.publisher(JointState, '/joint_states')
     for k, stamp in enumerate(stamps):
         message = state([0.3 + 0.1 * k, -0.4], stamp)
@@ -135,7 +136,7 @@ def test_what_the_observer_estimates_is_shown(graph, live, sign):
     graph.start(MomentumObserverNode, **parameters, **thresholds, **smooth)
     robot, arm = live('', 'left/'), Dynamics(parse_urdf(ELBOW))
     reports = []
-    robot.follow(NAMES, lambda: None, reports.append)
+    robot.follow(MODEL, lambda: None, reports.append)
     states = graph.publisher(JointState, '/joint_states')
     assert robot.external() == (None, None)
     q = sign * np.array([0.3, -0.4])
@@ -169,7 +170,7 @@ def test_what_the_observer_estimates_is_shown(graph, live, sign):
 
 def test_an_observer_that_has_ended_and_wrong_torques_are_not_shown(graph, live, monkeypatch):
     robot, reports = live(), []
-    robot.follow(NAMES, lambda: None, reports.append)
+    robot.follow(MODEL, lambda: None, reports.append)
     topic = '/momentum_observer_node/external_'
     torques = graph.publisher(JointState, f'{topic}torque')
     wrenches = graph.publisher(WrenchStamped, f'{topic}wrench')
@@ -196,7 +197,7 @@ def test_another_description_is_reported(graph, live):
     publisher = describe(graph)
     graph.until(lambda: robot._text, 'the description')
     reports = []
-    robot.follow(NAMES, lambda: None, reports.append)
+    robot.follow(MODEL, lambda: None, reports.append)
     publisher.publish(String(data=ELBOW + ' '))
     graph.until(lambda: reports, 'a report')
     assert reports == ['robot_description has changed: start the view again']

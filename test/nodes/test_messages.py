@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -160,3 +163,36 @@ def test_bytes_are_the_message_or_are_rejected():
 def test_a_wrench_becomes_angular_first():
     wrench = Wrench(force=Vector3(x=1.0, y=2.0, z=3.0), torque=Vector3(x=4.0, y=5.0, z=6.0))
     assert messages.wrench(wrench).tolist() == [4, 5, 6, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    'error', [ImportError('undefined symbol'), RuntimeError('no type support'), AttributeError()]
+)
+@pytest.mark.parametrize('kind', ['message', 'action'])
+def test_a_package_that_is_found_and_cannot_be_loaded_is_as_absent(error, kind, monkeypatch):
+    """Its Python files are there, and its libraries are of another distribution."""
+
+    class Broken(type):
+        _TYPE_SUPPORT = None
+
+        @classmethod
+        def __import_type_support__(cls):
+            raise error
+
+    class State(metaclass=Broken):
+        pass
+
+    if kind == 'action':
+        State.Goal = object
+    package = SimpleNamespace(State=State)
+    monkeypatch.setitem(sys.modules, 'found_msgs.msg', package)
+    reports = []
+    assert messages.installed('found_msgs.msg', 'State', reports.append) is None
+    assert messages.installed('found_msgs.msg', 'Other', reports.append) is None
+    first, second = reports
+    assert first.startswith('found_msgs.msg is installed, but State cannot be loaded')
+    assert type(error).__name__ in first
+    assert 'Other' in second
+    assert messages.installed('absent_msgs.msg', 'State', reports.append) is None
+    assert len(reports) == 2
+    assert messages.installed('sensor_msgs.msg', 'JointState', reports.append) is JointState

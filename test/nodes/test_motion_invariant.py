@@ -4,14 +4,17 @@
 A reference is continuous if its position changes no faster than the velocity limit, where single
 references stream 1.2 times that over the time between their stamps, and its velocity no faster
 than the acceleration limit; so is a target of a frame. After a violated tolerance it moves no
-faster than the arm. Softly: the torque changes no faster than its rate limit, always.
+faster than the arm. Softly: the torque changes no faster than its rate limit, always. Numbers of
+any size are rejected, or bounded: nothing that is not finite is commanded.
 """
 
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -25,14 +28,19 @@ from robot_dynamics.algorithms.pose_motion import ACCELERATION_POLE, displaced, 
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
 from robot_dynamics.control.feedforward import waypoint_efforts
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, StiffnessRamp
-from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.joint_reading import (
+    JointDataError,
+    JointReading,
+    JointStateReader,
+    state_bounds,
+)
 from robot_dynamics.control.limits import STEP_MARGIN, acceleration_limit
 from robot_dynamics.control.motion_start import CLOSE, SHORTEST_PERIOD
 from robot_dynamics.control.motions import Outcome, Streamed
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
-from robot_dynamics.control.torque_limiting import LONGEST_STEP, Limits, TorqueGate
+from robot_dynamics.control.torque_limiting import LONGEST_STEP, Limits, TorqueGate, largest_factor
 from robot_dynamics.control.transitions import YieldingStop, stopping_time
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import TrajectoryError
@@ -51,6 +59,7 @@ MODEL = replace(
 )
 ARMS = [Dynamics(MODEL), Dynamics(replace(MODEL, mass=2 * MODEL.mass))]
 MOST = acceleration_limit(MODEL)
+BOUNDS = state_bounds(MODEL)
 FRAME = 'tip'
 SPRINGS = {id(arm): CartesianImpedance(arm, FRAME) for arm in ARMS}
 FRICTION = FrictionSettings('coulomb_memory', viscous=0.1, coulomb=0.5).of(MODEL)
@@ -58,6 +67,9 @@ POSES = PoseLimits()
 
 positions = st.tuples(st.floats(-1.9, 2.9), st.floats(-2.4, 1.4)).map(np.array)
 offsets = st.tuples(*2 * [st.floats(-0.12, 0.12)]).map(np.array)
+huge = st.tuples(st.sampled_from([-1.0, 1.0]), st.sampled_from([2e5, 1e13, 1e155, 1e308])).map(
+    np.prod
+)
 small = st.tuples(*2 * [st.floats(-0.02, 0.02)]).map(np.array)
 
 
@@ -74,6 +86,8 @@ class Motions(RuleBasedStateMachine):
         self.limits = Limits(EFFORT, EFFORT / 0.1, 0.05)
         self.gate = TorqueGate(self.limits, Counter())
         self.poses, self.wrench = PoseFollower(POSES, TIMEOUT), np.zeros(6)
+        self.target_wrench = np.zeros(6)
+        self.reader = JointStateReader(MODEL, TIMEOUT)
         self.springs, self.target = Impedance(), None
         self.law, self.gains = LAWS['feedforward'], Gains(50.0, 5.0)
         self.stamp, self.last, self.clock = 1000 * S, None, None
@@ -95,6 +109,7 @@ class Motions(RuleBasedStateMachine):
             tau = self.torque_of_frame(state, reference)
         else:
             tau = self.law(self.arm, reference, state.q, state.qd, Switches(), self.gains).tau
+        assert np.isfinite(tau).all()
         after = self.gate(self.stamp, tau)
         dt = 0.0 if self.clock is None else (self.stamp - self.clock) / S
         if restarted:
@@ -149,7 +164,16 @@ class Motions(RuleBasedStateMachine):
         )
         assert (np.abs(found.z) <= 1 + 1e-12).all()
         self.z, self.frame, self.target = found.z, pose, target
-        return found.tau
+        return found.tau + self.pressing()
+
+    def pressing(self):
+        """Return the torque of the target wrench, as ros/wrench_input.py does."""
+        size = np.abs(self.target_wrench).max() or 1.0
+        F = self.target_wrench / size
+        tau = self.arm.wrench_torque(self.q, F, FRAME)
+        pressing = min(size, largest_factor(F, tau, EFFORT, (0.0, 0.0))) * tau
+        assert (np.abs(pressing) <= 0.5 * EFFORT * (1 + 1e-12)).all()
+        return pressing
 
     def is_yielding(self):
         motion = self.follower.motion
@@ -399,6 +423,75 @@ class Motions(RuleBasedStateMachine):
     def speed(self, scale, count):
         self.follower.speed.target = scale
         self.states(count, 5, np.zeros(2))
+
+    # -- numbers of any size -------------------------------------------------------------------
+
+    @rule(value=huge, joint=st.sampled_from([0, 1]), row=st.sampled_from(['position', 'velocity']))
+    def state_that_no_joint_can_have(self, value, joint, row):
+        rows = {'position': [*self.q], 'velocity': [*self.qd], 'effort': []}
+        plain, wrong = (SimpleNamespace(name=MODEL.joint_names, **rows) for _ in range(2))
+        setattr(wrong, row, [value if j == joint else x for j, x in enumerate(rows[row])])
+        self.reader.reset()
+        before = self.reader.read(plain, self.stamp)
+        with pytest.raises(JointDataError, match=f"'{MODEL.joint_names[joint]}': {row} is"):
+            self.reader.read(wrong, self.stamp + MS)
+        after = self.reader.read(plain, self.stamp)
+        assert after.stamp == before.stamp
+        np.testing.assert_array_equal(after[1:3], before[1:3])
+
+    @rule(sides=st.tuples(*4 * [st.sampled_from([0, 1])]), count=st.integers(1, 5))
+    def state_at_the_bounds_of_what_is_received(self, sides, count):
+        q = np.array([BOUNDS[side][j] for j, side in enumerate(sides[:2])])
+        qd = np.array(BOUNDS.speed) * (2 * np.array(sides[2:]) - 1)
+        self.q, self.qd = q, qd
+        for _ in range(count):
+            self.stamp += MS
+            self.receive()
+        self.q, self.qd = np.zeros(2), np.zeros(2)  # it was wrong
+        self.stamp += MS
+        self.receive()
+
+    @rule(value=huge, joint=st.sampled_from([0, 1]), row=st.sampled_from([0, 1, 2]))
+    def huge_reference(self, value, joint, row):
+        rows = np.array(self.last)
+        rows[row, joint] = value
+        with pytest.raises(TrajectoryError):
+            self.follower.follow_reference(Reference(*rows), self.stamp)
+        self.follower.break_stream()
+        self.states(3, 1, np.zeros(2))
+
+    @rule(
+        value=huge,
+        joint=st.sampled_from([0, 1]),
+        row=st.sampled_from([0, 1, 2]),
+        T=st.sampled_from([1e-200, 1.0, 1e200]),
+    )
+    def huge_trajectory(self, value, joint, row, T):
+        rows = np.zeros((3, 2, 2))
+        rows[0] = self.last.q
+        rows[row, 1, joint] = value
+        with pytest.raises(TrajectoryError):
+            self.follower.follow(Trajectory(MODEL.joint_names, [0.0, T], *rows), 0)
+        self.states(3, 1, np.zeros(2))
+
+    @rule(value=huge, axis=st.sampled_from([0, 1, 2]))
+    def huge_pose(self, value, axis):
+        self.law_of_a_frame()
+        goal = self.target.pose.copy()
+        goal[axis, 3] = value
+        with pytest.raises(TrajectoryError):
+            self.poses.follow(goal, self.stamp)
+        goal[axis, 3] = np.sign(value) * 1e3  # the largest one
+        with suppress(TrajectoryError):
+            self.poses.follow(goal, self.stamp)
+        self.states(3, 1, np.zeros(2))
+
+    @rule(value=huge, axis=st.integers(0, 5))
+    def huge_wrench(self, value, axis):
+        self.law_of_a_frame()
+        self.target_wrench = value * np.eye(6)[axis]
+        self.states(3, 1, np.zeros(2))
+        self.target_wrench = np.zeros(6)
 
     # -- settings ---------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
-from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import qos
 
 TYPES = [0, *range(10, 256, 35), 255]
@@ -115,18 +114,6 @@ def test_an_exception_of_any_callback_rejects_its_input(graph, error, capfd):
     assert counts['input of Raising.tick rejected'] == node.ticks
     assert node.active
     assert 'request of ~/trigger rejected: ' in capfd.readouterr().err
-
-
-def test_a_watchdog_that_fails_ends_the_node(graph, monkeypatch):
-    """Torques without a watchdog would go on though joint states are missing."""
-
-    def failing(self):
-        raise ZeroDivisionError('a fault of the program')
-
-    monkeypatch.setattr(FeedforwardNode, '_bridge_silence', failing)
-    graph.start(FeedforwardNode)
-    with pytest.raises(ZeroDivisionError, match='a fault of the program'):
-        graph.until(lambda: False, 'the end of the node')
 
 
 def test_a_view_of_a_live_robot_has_no_parameter_service(graph):

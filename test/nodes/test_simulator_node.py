@@ -299,3 +299,23 @@ def test_feedforward_holds_the_arm_in_lock_step_and_survives_a_restart_and_a_res
     np.testing.assert_allclose(reaches(0.2), START, atol=1e-9)
     assert simulator.loop.missed == missed
     assert second.failure is None
+
+
+@pytest.mark.parametrize('sends', ['nothing', 'unstamped', 'stamped'])
+def test_lock_step_without_a_publisher_of_stamped_commands_is_said(
+    graph, sends, monkeypatch, capfd
+):
+    monkeypatch.setattr('robot_dynamics.nodes.simulator_node.DISCOVERY', 0.3)
+    node = graph.start(SimulatorNode, lockstep=True)
+    if sends == 'stamped':
+        graph.publisher(JointState, 'joint_effort')
+    elif sends == 'unstamped':
+        other = graph.publisher(Float64MultiArray, 'effort_controller/commands')
+        other.publish(Float64MultiArray(data=[0.0, 0.0]))
+    for _ in range(2):
+        capfd.readouterr()
+        node.trigger_deactivate()
+        node.trigger_activate()
+        graph.drain(0.6)
+        said = capfd.readouterr().err.count('nothing publishes on /joint_effort')
+        assert said == (sends != 'stamped')

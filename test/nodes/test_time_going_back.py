@@ -79,12 +79,12 @@ def rates(model):
 
 
 def readings(model):
-    reader = JointStateReader(model.joint_names, TIMEOUT, VelocityFilter())
+    reader = JointStateReader(model, TIMEOUT, VelocityFilter())
     return lambda stamp, q, qd: reader.read(message(stamp, q, qd), stamp)[:4]
 
 
 def estimated(model):
-    reader = JointStateReader(model.joint_names, TIMEOUT, VelocityFilter())
+    reader = JointStateReader(model, TIMEOUT, VelocityFilter())
     return lambda stamp, q, qd: reader.read(message(stamp, q, ()), stamp)[:4]
 
 
@@ -101,7 +101,7 @@ def gate(model):
 
 def reference(model):
     follower = ReferenceFollower(model, np.full(2, 0.1), TIMEOUT)
-    reader = JointStateReader(model.joint_names, TIMEOUT)
+    reader = JointStateReader(model, TIMEOUT)
     return lambda stamp, q, qd: follower.reference(reader.read(message(stamp, q, qd), stamp))[0]
 
 

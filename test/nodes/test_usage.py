@@ -81,3 +81,14 @@ def test_without_ros_one_line_names_the_installation(name):
     (line,) = ended.stderr.splitlines()
     assert line.startswith(f'{name} needs ROS 2')
     assert "pip install '.[ros]'" in line
+
+
+def test_a_node_without_machine_code_warns_when_it_is_configured(graph, monkeypatch, capfd):
+    from robot_dynamics.codegen.backends import machine_code
+
+    monkeypatch.setattr(machine_code, 'why_not', lambda: 'llvmlite cannot be imported (gone)')
+    node = graph.start(node_class('feedforward_node', monkeypatch))
+    graph.drain(0.1)
+    lines = capfd.readouterr().err.splitlines()
+    assert sum('llvmlite cannot be imported (gone): results are' in line for line in lines) == 1
+    assert node.active
