@@ -9,8 +9,9 @@ Subscribes
 Publishes, stamped as the joint state from which they are computed
     ~/external_torque  sensor_msgs/JointState           torques of the environment on the joints
     ~/external_wrench  geometry_msgs/WrenchStamped      on contact_frame, in its axes
-    ~/contact          diagnostic_msgs/DiagnosticArray  none, contact, collision, payload or
-                                                        like a payload: at each change, and 10 Hz
+    ~/contact          diagnostic_msgs/DiagnosticArray  unknown, none, contact, collision,
+                                                        payload or like a payload: at each change,
+                                                        and 10 Hz
     ~/payload          geometry_msgs/InertiaStamped     the present payload, latched
     ~/payload_estimate geometry_msgs/InertiaStamped     the last estimate, latched
     /diagnostics       diagnostic_msgs/DiagnosticArray
@@ -20,12 +21,14 @@ Offers
     ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
-spike; a repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
+spike, and contact is unknown meanwhile, as it is without thresholds, efforts or velocities; a
+repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
 low-passed, is removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,9 +39,9 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from typing_extensions import override
 
-from robot_dynamics.control.contact import COLLISION, NONE, Contact, ContactDetector
+from robot_dynamics.control.contact import COLLISION, UNKNOWN, Contact, ContactDetector
 from robot_dynamics.control.contact_thresholds import ENOUGH, FreeMotion, Learned
-from robot_dynamics.control.contact_wrench import ContactWrench, ContactWrenchEstimator
+from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.control.momentum_observer import MomentumObserver
 from robot_dynamics.dynamics import Dynamics
@@ -126,7 +129,7 @@ class MomentumObserverNode(RobotNode):
         self.observer.restart()
         self.detector.restart()
         self._last = -1
-        self._contact, self._told = NONE, -1
+        self._contact, self._told = UNKNOWN, -1
 
     def _set_up(self, arm: Dynamics) -> None:
         parameters, model = self.parameters, arm.model
@@ -167,8 +170,10 @@ class MomentumObserverNode(RobotNode):
         self.payloads.record(state)
         if state.effort is None:
             self.health.counts['joint state without effort'] += 1
-            return
-        if state.qd is None or state.stamp == self._last:
+            return self._pass_over(state.stamp, 'joint states without efforts')
+        if state.qd is None:
+            return self._pass_over(state.stamp, 'joint states without velocities')
+        if state.stamp == self._last:
             return
         effort = self._scale * state.effort - self._offset
         if self.parameters.effort_gravity_compensated:
@@ -181,28 +186,23 @@ class MomentumObserverNode(RobotNode):
             self.detector.restart()
             if not begun:
                 self.health.counts['gap between joint states'] += 1
-            return
+            return self._announce(state.stamp, UNKNOWN, 'no joint state just before')
         torque = self.observer.external_torque
-        if not np.isfinite(torque).all():
+        if not np.isfinite([torque, self.observer.prompt_torque]).all():
             self.health.counts['not finite, not published'] += 1
             self.restart()
-            return
+            return self._announce(state.stamp, UNKNOWN, 'external torques that are not finite')
         due = self._rate.is_due(state.stamp)
         if due:
             self.torques_out.publish(self._writer.fill(state.stamp, torque))
         if self._learning is not None:
             self._learning.add(t, self.observer)
-            contact = NONE
-        else:
-            contact = self.detector.update(t, state.q, state.qd, effort)
+        contact = self.detector.update(t, state.q, state.qd, effort)
         wrench = self.estimator.estimate(state.q, torque, self._sigma)
         if due:
             self._publish_wrench(state.stamp, wrench.F)
-        changed = contact.kind != self._contact.kind
-        self._contact = contact
-        if changed or not 0 <= state.stamp - self._told < SECOND / CONTACT_RATE:
-            self._told = state.stamp
-            self._publish_contact(state.stamp, contact, wrench)
+        why = NOT_LEARNED if contact is UNKNOWN else ''
+        self._announce(state.stamp, contact, why, wrench.unfelt)
 
     def _publish_wrench(self, stamp: int, F: Array) -> None:
         message = self._wrench
@@ -211,15 +211,36 @@ class MomentumObserverNode(RobotNode):
             vector.x, vector.y, vector.z = values.tolist()
         self.wrenches_out.publish(message)
 
-    def _publish_contact(self, stamp: int, contact: Contact, wrench: ContactWrench) -> None:
-        model = self.base.model
+    def _pass_over(self, stamp: int, reason: str) -> None:
+        """Leave out a state, for a reason; contact is unknown after `observer.max_gap`."""
+        if not 0 <= stamp - self._last <= self.parameters.observer.max_gap * SECOND:
+            self._announce(stamp, UNKNOWN, reason)
+
+    def _announce(
+        self, stamp: int, contact: Contact, reason: str = '', unfelt: Iterable[Array] = ()
+    ) -> None:
+        """Publish the contact at a stamp [ns] if it has changed, and 10 times a second.
+
+        Args:
+            stamp: of the joint state.
+            contact: at it.
+            reason: why it is unknown.
+            unfelt: directions along which no force is felt.
+        """
+        changed = contact.kind != self._contact.kind
+        self._contact = contact
+        if not changed and 0 <= stamp - self._told < SECOND / CONTACT_RATE:
+            return
+        self._told, model = stamp, self.base.model
         figures = {
-            'joint': model.joint_names[contact.joint] if contact is not NONE else '',
+            'joint': model.joint_names[contact.joint] if contact.joint >= 0 else '',
             'excess': f'{contact.excess:.4g}',
             'force not felt along': '; '.join(
-                ' '.join(f'{x:.2f}' for x in direction) for direction in wrench.unfelt
+                ' '.join(f'{x:.2f}' for x in direction) for direction in unfelt
             ),
         }
+        if reason:
+            figures['reason'] = reason
         if contact.payload is not None:
             figures['mass [kg]'] = f'{contact.payload.mass:.4g}'
             for axis, x in zip('xyz', contact.payload.com, strict=True):
@@ -268,6 +289,10 @@ class MomentumObserverNode(RobotNode):
             return health.OK, f'learning for {self._learning.seconds:.0f} s'
         if not np.any(self.parameters.thresholds.level):
             return health.WARN, NOT_LEARNED
+        missing = np.flatnonzero(self.detector.thresholds.level == 0)
+        if len(missing):
+            names = ', '.join(self.base.model.joint_names[j] for j in missing)
+            return health.WARN, f'no thresholds of contact for {names}: move them while learning'
         if self.parameters.effort_delay > 0:
             return health.WARN, (
                 f'effort_delay is {self.parameters.effort_delay:g} s: efforts that are later than '

@@ -43,6 +43,12 @@ class Observing:
     def _take_torque(self, data):
         self.torques.append(np.array(deserialize_message(data, JointState).effort))
 
+    @property
+    def kinds(self):
+        """Kinds of contact; that of the first state, after which nothing is known, is left out."""
+        assert self.contacts[0].message == 'unknown'
+        return {one.message for one in self.contacts[1:]}
+
     def give(self, q, qd, effort, step=STEP):
         self.stamp += step
         state = JointState(
@@ -72,7 +78,7 @@ def test_torque_wrench_and_contact_of_a_force(graph, sign):
     observing = Observing(graph, contact_frame='forearm', contact_model='force', **THRESHOLDS)
     arm, q = observing.arm, sign * Q
     observing.rest(100, q=q)
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.kinds == {'none'}
     # In the plane of the arm, in the axes of the frame
     J = arm.jacobian(q, 'forearm')[3:]
     force = sign * 4.0 * J[:, 0]
@@ -94,11 +100,47 @@ def test_torque_wrench_and_contact_of_a_force(graph, sign):
     assert observing.contacts[-1].message == 'none'
 
 
-def test_without_thresholds_there_is_no_contact_and_a_warning(graph):
+def reason(contact):
+    return next((pair.value for pair in contact.values if pair.key == 'reason'), '')
+
+
+def test_without_thresholds_contact_is_unknown_and_there_is_a_warning(graph):
     observing = Observing(graph)
-    observing.rest(200, push=(5.0, 5.0))
-    assert {one.message for one in observing.contacts} == {'none'}
+    observing.rest(300, push=(5.0, 5.0))
+    assert observing.kinds == {'unknown'}
+    assert len(observing.contacts) == 3  # 10 a second
+    assert observing.contacts[-1].level == health.WARN
+    assert reason(observing.contacts[-1]) == NOT_LEARNED
     assert observing.node.status() == (health.WARN, NOT_LEARNED)
+    observing.rest(2)
+    assert observing.node.set_parameters_atomically(
+        [
+            rclpy_parameter('thresholds.noise', [0.1]),
+            rclpy_parameter('thresholds.level', [2.0, 0.0]),
+        ]
+    ).successful
+    assert observing.node.status() == (
+        health.WARN,
+        'no thresholds of contact for elbow: move them while learning',
+    )
+
+
+@pytest.mark.parametrize('missing', ['effort', 'velocity'])
+def test_contact_is_unknown_while_efforts_or_velocities_are_missing(graph, missing):
+    observing = Observing(graph, **THRESHOLDS)
+    observing.rest(100, push=(5.0, 5.0))
+    assert observing.contacts[-1].message == 'collision'
+    given = ([], [0.0, 0.0]) if missing == 'velocity' else ([0.0, 0.0], [])
+    for _ in range(50):  # observer.max_gap
+        observing.give(Q, *given)
+    assert observing.contacts[-1].message == 'collision'
+    for _ in range(200):
+        observing.give(Q, *given)
+    assert observing.contacts[-1].message == 'unknown'
+    assert missing[:-1] in reason(observing.contacts[-1])
+    observing.rest(100, push=(5.0, 5.0))
+    assert observing.contacts[-1].message == 'collision'
+    assert len(observing.contacts) < 20
 
 
 @pytest.mark.parametrize('step', [0, -STEP // 2], ids=['repeated', 'late'])
@@ -111,7 +153,7 @@ def test_states_with_stamps_of_the_past_are_ignored(graph, step):
     observing.swing(300, start=300)
     assert len(observing.torques) == 599
     assert np.abs(observing.torques).max() < 0.05
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.kinds == {'none'}
 
 
 @pytest.mark.parametrize('jump', [-5 * SECOND, 2 * SECOND], ids=['reset', 'gap'])
@@ -123,7 +165,8 @@ def test_after_a_reset_or_a_gap_there_is_no_spike(graph, jump):
     assert len(observing.torques) == 598
     assert observing.node.health.counts['gap between joint states'] == (jump > 0)
     assert np.abs(observing.torques).max() < 0.05
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert [one.message for one in observing.contacts].count('unknown') == 2
+    assert observing.kinds == {'unknown', 'none'}
 
 
 def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
@@ -137,7 +180,7 @@ def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
     observing.arm = node.arm
     observing.swing(300, start=300)
     assert np.abs(observing.torques).max() < 0.05
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.kinds == {'none'}
     # The arm still carries it, but the load that the node is given is zero.
     assert node.set_parameters_atomically([rclpy_parameter('payload.mass', 0.0)]).successful
     observing.swing(1000, start=600)
