@@ -17,7 +17,8 @@ Publishes, stamped as the joint state from which they are computed
     /diagnostics       diagnostic_msgs/DiagnosticArray
 Offers
     ~/learn            std_srvs/SetBool  true: learn the thresholds from the free motion that
-                                         follows; false: use them
+                                         follows, while those in force stay in force; false: use
+                                         them, unless the run is rejected
     ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
@@ -40,10 +41,11 @@ from std_srvs.srv import SetBool
 from typing_extensions import override
 
 from robot_dynamics.control.contact import COLLISION, UNKNOWN, Contact, ContactDetector
-from robot_dynamics.control.contact_thresholds import ENOUGH, FreeMotion, Learned
+from robot_dynamics.control.contact_thresholds import ENOUGH, Learned
 from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.control.momentum_observer import MomentumObserver
+from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
@@ -85,7 +87,7 @@ class MomentumObserverNode(RobotNode):
         self.contacts_out = self.create_publisher(DiagnosticArray, '~/contact', qos.STREAM_OUT)
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/learn', self._on_learn)
-        self._learning: FreeMotion | None = None
+        self._learning: ThresholdLearning | None = None
         self._learned: Learned | None = None
         self.robot.begin()
 
@@ -112,7 +114,7 @@ class MomentumObserverNode(RobotNode):
         self._writer = joint_state_writer(model, prefix)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = prefix + self.parameters.frame(model)
-        self._learning = self._learned = None
+        self._learned = None
         self._set_up(arm)
 
     @override
@@ -124,6 +126,11 @@ class MomentumObserverNode(RobotNode):
             self._set_up(self.arm)
 
     @override
+    def deactivate(self) -> None:
+        """End learning: what happens meanwhile is not known."""
+        self._discard('the node is deactivated')
+
+    @override
     def restart(self) -> None:
         """Begin anew with the next state."""
         self.observer.restart()
@@ -132,6 +139,7 @@ class MomentumObserverNode(RobotNode):
         self._contact, self._told = UNKNOWN, -1
 
     def _set_up(self, arm: Dynamics) -> None:
+        self._discard('robot or parameters have changed')
         parameters, model = self.parameters, arm.model
         self._scale = parameters.of_joints('effort_scale', model)
         self._offset = parameters.of_joints('effort_offset', model)
@@ -195,9 +203,8 @@ class MomentumObserverNode(RobotNode):
         due = self._rate.is_due(state.stamp)
         if due:
             self.torques_out.publish(self._writer.fill(state.stamp, torque))
-        if self._learning is not None:
-            self._learning.add(t, self.observer)
         contact = self.detector.update(t, state.q, state.qd, effort)
+        self._learn(t, state.q, contact)
         wrench = self.estimator.estimate(state.q, torque, self._sigma)
         if due:
             self._publish_wrench(state.stamp, wrench.F)
@@ -258,47 +265,92 @@ class MomentumObserverNode(RobotNode):
 
     # -- thresholds -------------------------------------------------------------------------
 
+    def _learn(self, t: float, q: Array, contact: Contact) -> None:
+        """Add the last update at a time [s] to the run of learning, if there is one."""
+        if self._learning is None:
+            return
+        self._learning.add(t, q, self.observer, contact)
+        longest = self.parameters.learn_timeout
+        if self._learning.seconds > longest:
+            self._discard(f'it has taken more than {longest:g} s (learn_timeout)')
+
+    def _discard(self, why: str) -> None:
+        if self._learning is not None:
+            self._learning = None
+            self.health.counts['learning discarded'] += 1
+            self.get_logger().warning(f'learning discarded: {why}; the thresholds stay')
+
     def _on_learn(self, request: Any, response: Any) -> Any:
         if request.data:
-            response.success = self.active
-            if self.active:
-                self._learning = FreeMotion(self.arm.model.n)
-                response.message = f'learning; move freely for {ENOUGH / 60:g} minutes'
-            else:
-                response.message = f'the node is {self.state}'
+            response.success, response.message = self.active, self._begin_learning()
             return response
         if self._learning is None:
             response.success, response.message = False, 'not learning; call with true first'
             return response
-        learned, self._learning = self._learning.learned(), None
+        learning, self._learning = self._learning, None
+        response.success, response.message = self._use_thresholds(learning)
+        self.get_logger().info(response.message)
+        return response
+
+    def _begin_learning(self) -> str:
+        """Begin a run, if the node is active; return what is done."""
+        if not self.active:
+            return f'the node is {self.state}'
+        detector, before = self.detector, self._learning
+        self._discard('~/learn is called again')
+        self._learning = ThresholdLearning(
+            self.arm.model.n, detector.thresholds, detector.collision_excess
+        )
+        discarded = '' if before is None else f'; {before.seconds:.0f} s are discarded'
+        return f'learning; move freely for {ENOUGH / 60:g} minutes{discarded}'
+
+    def _use_thresholds(self, learning: ThresholdLearning) -> tuple[bool, str]:
+        """Return whether the thresholds of a run are used from now on, and its description."""
+        names = self.base.model.joint_names
+        why = learning.rejection(names)
+        if why:
+            return False, f'run rejected, the thresholds stay: {why}{learning.events(names)}'
+        learned = learning.learned()
         thresholds = parameter_values('thresholds', learned.thresholds)
         result = self.set_parameters_atomically(
             [Parameter(name, value=value) for name, value in thresholds.items()]
         )
+        if not result.successful:
+            return False, f'run rejected, the thresholds stay: {result.reason}'
         self._learned = learned
-        response.success = result.successful
         factor = self.parameters.detection.contact_factor
-        response.message = result.reason or learned.text(self.arm.model.joint_names, factor)
-        self.get_logger().info(response.message)
-        return response
+        return True, learned.text(names, factor) + learning.events(names)
 
     @override
     def status(self) -> Status | None:
         """Return what the detection of contact lacks, or None."""
-        if self._learning is not None:
-            return health.OK, f'learning for {self._learning.seconds:.0f} s'
-        if not np.any(self.parameters.thresholds.level):
+        learning, thresholds = self._learning, self.parameters.thresholds
+        if learning is not None and learning.collision is not None:
+            return health.WARN, 'a collision while learning: the run will be rejected'
+        if not np.any(thresholds.level):
             return health.WARN, NOT_LEARNED
         missing = np.flatnonzero(self.detector.thresholds.level == 0)
         if len(missing):
             names = ', '.join(self.base.model.joint_names[j] for j in missing)
             return health.WARN, f'no thresholds of contact for {names}: move them while learning'
+        if thresholds.forced:
+            return health.WARN, (
+                'the thresholds of contact are from a recording that was rejected '
+                '(thresholds.forced): call ~/learn, or run robot-dynamics thresholds'
+            )
         if self.parameters.effort_delay > 0:
             return health.WARN, (
                 f'effort_delay is {self.parameters.effort_delay:g} s: efforts that are later than '
                 'the motion are used as they are; expected 0 or less'
             )
         return None
+
+    @override
+    def condition(self) -> Status:
+        """Return whether the node learns."""
+        if self._learning is not None:
+            return health.OK, f'learning for {self._learning.seconds:.0f} s'
+        return super().condition()
 
     @override
     def figures(self) -> dict[str, str]:
