@@ -34,6 +34,7 @@ class ContactLevel:
         self.collides = False
         self.silence = 0
         self._now: int | None = None
+        self._known: int | None = None  # stamp of a known kind since the last state
         self._other: int | None = None  # stamp of the first other kind since the collision
         self._excess = 0.0
         self._acknowledged: float | None = None  # excess of the collision that was acknowledged
@@ -48,9 +49,7 @@ class ContactLevel:
         """
         if kind == UNKNOWN.kind:
             return
-        now = self._now or 0
-        stamp = stamp or now
-        self.silence = min(self.silence, abs(now - stamp))
+        stamp = self._known = stamp or self._now or 0
         if kind != COLLISION:
             self._other = stamp if self._other is None else min(self._other, stamp)
             self.collides &= stamp - self._other < SETTLED
@@ -64,7 +63,9 @@ class ContactLevel:
         """Take the stamp of the next joint state; a gap counts as half of the timeout [ns]."""
         if self._now is not None:
             self.silence += min(max(stamp - self._now, 0), timeout // 2)
-        self._now = stamp
+        if self._known is not None:  # a message may come before its state
+            self.silence = min(self.silence, abs(stamp - self._known))
+        self._now, self._known = stamp, None
 
     @property
     def trips(self) -> bool:
