@@ -14,10 +14,10 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from feedforward_view import MOVE, MS, Q, Robot, close, trajectory, values
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 
 from robot_dynamics.control.contact import COLLISION
-from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.nodes.momentum_observer_node import LEVELS
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.joint_state_input import ZEROS
@@ -286,11 +286,12 @@ def test_without_on_collision_contacts_are_not_missed(graph, choice):
 
 def test_without_stamps_the_silence_of_contacts_is_that_of_the_wall_clock(graph):
     robot = Robot(graph, on_collision='hold', contact_timeout=0.05)
+    (states,) = (one for one in robot.node.subscriptions if one.topic_name == '/joint_states')
+    zero = JointState(name=['shoulder', 'elbow'], position=[0.1, 0.2], velocity=[0.0, 0.0])
     for _ in range(ZEROS + 2):
-        robot.node.on_joint_state(JointReading(0, Q, np.zeros(2), None))
-        robot.node.joint_states._topic._zeros += 1
-    time.sleep(0.06)
+        states.callback(serialize_message(zero))
+    assert not robot.node.contact.lost
     for _ in range(4):
-        robot.node.on_joint_state(JointReading(0, Q, np.zeros(2), None))
         time.sleep(0.02)
+        states.callback(serialize_message(zero))
     assert robot.node.contact.lost
