@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -25,14 +26,15 @@ from robot_dynamics.cli.recording_options import (
     recorded_robot,
     recording_named,
 )
+from robot_dynamics.control.contact import UNKNOWN
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
     SLOW_FACTOR,
     SLOW_POLES,
-    FreeMotion,
     Learned,
 )
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.files import write_file
 from robot_dynamics.friction.friction_settings import FrictionSettings
@@ -57,13 +59,19 @@ def add_thresholds_options(parser: argparse.ArgumentParser) -> None:
     result.add_argument(
         '--output', type=new_file, help='YAML file for momentum_observer_node (printed)'
     )
+    result.add_argument(
+        '--force',
+        action='store_true',
+        help='write thresholds of a recording that is rejected, marked by thresholds.forced',
+    )
 
 
 def thresholds(options: argparse.Namespace) -> int:
     """Learn thresholds of contact from free motion, as parameters of momentum_observer_node.
 
     Prints the margin that is left, and how long to learn for. Where time stamps jitter, slower
-    poles along the momentum are chosen. Needs rosbags: pip install rosbags, or in a checkout
+    poles along the momentum are chosen. A recording of less than 30 s or three motions is rejected
+    with exit code 2, and nothing is written. Needs rosbags: pip install rosbags, or in a checkout
     pip install '.[bags]'.
     """
     bag = recorded(options)
@@ -74,13 +82,15 @@ def thresholds(options: argparse.Namespace) -> int:
         recording = _in_torques(options, arm, bag.recording(model.joint_names))
         given: MeasuredParameters = options.params
         settings = ObserverParameters(effort_delay=given.effort_delay).observer_settings(model)
-        learned = _learned(options, arm, recording, settings)
+        learned, why = _learned(options, arm, recording, settings)
+        if why and not options.force:
+            raise RecordingError(f'{why}; --force writes its thresholds all the same')
         factor = ObserverParameters().detection.contact_factor
         if learned.stamps_jitter:
             settings = replace(settings, poles=FAST_POLES, poles_along_momentum=SLOW_POLES)
-            learned, factor = _learned(options, arm, recording, settings), SLOW_FACTOR
-    if learned.missing == tuple(range(model.n)):
-        raise RecordingError(f'{options.bag}: no joint moves; expected free motion')
+            (learned, _), factor = _learned(options, arm, recording, settings), SLOW_FACTOR
+    if why:
+        print(f'rejected, overridden by --force: {why}', file=sys.stderr)
     print(f'# {learned.text(model.joint_names, factor)}'.replace('; ', '\n# '))
     robot = _robot_parameters(options, model)
     text = node_parameters(model, robot, learned, settings, factor)
@@ -155,6 +165,8 @@ def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[st
 
 
 def _rounded(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
     if isinstance(value, list):
         return [_rounded(x) for x in value]
     return float(f'{value:.{DIGITS}g}')
@@ -171,14 +183,22 @@ def _in_torques(options: argparse.Namespace, arm: Dynamics, recording: Recording
 
 def _learned(
     options: argparse.Namespace, arm: Dynamics, recording: Recording, settings: ObserverSettings
-) -> Learned:
-    """Return the thresholds from the updates of an observer along a recording."""
+) -> tuple[Learned, str]:
+    """Return the thresholds from an observer along a recording, and why it is rejected, or ''.
+
+    Raises:
+        RecordingError: no joint moves.
+    """
     own = friction(options, arm.model) or FrictionSettings().of(arm.model)
-    observer, free = MomentumObserver(arm, own, settings), FreeMotion(arm.model.n)
-    for t, *state in zip(*recording_columns(recording), strict=True):
-        if observer.update(float(t), *state):
-            free.add(float(t), observer)
-    return free.learned()
+    observer, learning = MomentumObserver(arm, own, settings), ThresholdLearning(arm.model.n)
+    for t, q, qd, effort in zip(*recording_columns(recording), strict=True):
+        if observer.update(float(t), q, qd, effort):
+            learning.add(float(t), q, observer, UNKNOWN)
+    learned = learning.learned()
+    if learned.missing == tuple(range(arm.model.n)):
+        raise RecordingError('no joint moves; expected free motion')
+    why = learning.rejection(arm.model.joint_names)
+    return learned._replace(thresholds=replace(learned.thresholds, forced=bool(why))), why
 
 
 def recording_columns(recording: Recording) -> tuple[Array, Array, Array, Array]:

@@ -7,9 +7,10 @@ reference), `feasibility` (torques of a trajectory, its largest feasible speed),
 (trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
 `momentum_observer` (torques from outside), `contact` (what they mean, with `contact_thresholds`,
-`contact_wrench` and `payload_test`), `impedance` (a spring between a frame and a target),
-`feedback_derivatives` (laws as linear feedback), `pose_following` (targets along a stream of
-poses), `transitions` (stops and joins), `swing` (a trajectory for any robot).
+`threshold_learning`, `contact_wrench`, `payload_test` and `contact_level`), `impedance` (a
+spring between a frame and a target), `feedback_derivatives` (laws as linear feedback),
+`pose_following` (targets along a stream of poses), `transitions` (stops and joins), `swing` (a
+trajectory for any robot).
 """
 
 from robot_dynamics.control.control_laws import (

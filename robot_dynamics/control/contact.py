@@ -2,6 +2,7 @@
 """Contact, collision and untold payloads, from the external torques of a momentum observer.
 
 Kinds of contact:
+    unknown         nothing is known: no thresholds, or no external torque
     none            every joint is as in free motion
     contact         a joint is above contact_factor times its largest torque of free motion
     collision       above collision_factor times it
@@ -25,7 +26,7 @@ from robot_dynamics.spatial import Array
 FACTOR = (1.0, 1e6)
 COLLISION = 'collision'  # kind of contact
 TINY = 1e-12  # N m or N
-UNKNOWN = 2.2  # of the Coulomb friction: threshold where its direction is not known
+UNKNOWN_FRICTION = 2.2  # of the Coulomb friction: threshold where its direction is not known
 
 
 @dataclass(frozen=True)
@@ -48,13 +49,13 @@ class ContactSettings:
 class Contact(NamedTuple):
     """What the environment does to an arm."""
 
-    kind: str  # none, contact, collision, payload or like a payload
-    joint: int = -1  # with the largest excess; -1 without thresholds
+    kind: str  # unknown, none, contact, collision, payload or like a payload
+    joint: int = -1  # with the largest excess; -1 of the first two kinds
     excess: float = 0.0  # its torque, in multiples of the threshold of contact
     payload: UntoldPayload | None = None
 
 
-NONE = Contact('none')
+NONE, UNKNOWN = Contact('none'), Contact('unknown')
 
 
 class ContactDetector:
@@ -63,7 +64,8 @@ class ContactDetector:
     Contact ends when all joints are within the torques of free motion again.
 
     Attributes:
-        contact: of the last update.
+        contact: of the last update; unknown before the first, and without thresholds.
+        collision_excess: excess from which on a contact is a collision.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class ContactDetector:
         self.thresholds = ContactThresholds(**vars(checked(thresholds, n)))
         self._settings = checked(settings, n)
         self._level = np.asarray(self.thresholds.level)
+        self.collision_excess = settings.collision_factor / settings.contact_factor
         self.use_arm()
 
     def use_arm(self) -> None:
@@ -98,9 +101,9 @@ class ContactDetector:
         self.restart()
 
     def restart(self) -> None:
-        """Begin anew, without contact."""
+        """Begin anew, with the next update."""
         self._debounced = Debounced()
-        self.contact = NONE
+        self.contact = UNKNOWN
 
     def update(self, t: float, q: Array, qd: Array, effort: Array) -> Contact:
         """Return the contact after an update of the observer that gave an external torque.
@@ -113,10 +116,12 @@ class ContactDetector:
         """
         state = self._observer.state
         assert state is not None  # it has been updated
+        if not self._level.any():
+            return UNKNOWN
         sigma, threshold = self._at(state.p)
         excess = self._debounced.add(t, self._observer.prompt_torque) / threshold
         j = int(np.argmax(excess))
-        touched = self.contact.kind != 'none'
+        touched = self.contact.joint >= 0
         # Contact lasts while a joint is above the torques of free motion.
         if excess[j] < (1 / self._settings.contact_factor if touched else 1.0):
             self.contact = NONE
@@ -132,14 +137,13 @@ class ContactDetector:
     def _kind(self, excess: float, found: UntoldPayload | None) -> str:
         if found is not None:
             return 'payload' if found.moved else 'like a payload'
-        collision = self._settings.collision_factor / self._settings.contact_factor
-        return COLLISION if excess >= collision else 'contact'
+        return COLLISION if excess >= self.collision_excess else 'contact'
 
     def _at(self, p: Array) -> tuple[Array, Array]:
         """Return standard deviations and thresholds of contact (n,) at momenta p (n,)."""
         sigma = self.thresholds.sigma(p)
         coulomb = self._observer.friction.coefficients['coulomb']
-        floor = np.where(self._observer.friction_known, 0.0, UNKNOWN * coulomb)
+        floor = np.where(self._observer.friction_known, 0.0, UNKNOWN_FRICTION * coulomb)
         threshold = np.maximum(self._settings.contact_factor * self._level * sigma, floor)
         # A joint whose threshold was not learned has no contact.
         return sigma, np.where(self._level > 0, np.maximum(threshold, TINY), np.inf)

@@ -71,6 +71,9 @@ class ContactThresholds:
         zero='not learned, no contact is detected',
     )
     learned: float = setting(0.0, 'Length of the free motion they were learned from', 's', TIME)
+    forced: bool = setting(
+        False, 'They are from a recording that was rejected, written by thresholds --force'
+    )
 
     def sigma(self, p: ArrayLike) -> Array:
         """Return the standard deviations (..., n) at momenta p (..., n)."""
@@ -105,6 +108,7 @@ class Learned(NamedTuple):
     missing: tuple[int, ...]  # joints that did not move enough to learn from
     slow_along: bool  # the observer had slower poles along the momentum
     creep: Array  # (n,) factor that friction alone may reach within the pre-sliding range
+    kept: tuple[int, ...] = ()  # others that were not learned: those before stay
 
     @property
     def stamps_jitter(self) -> bool:
@@ -138,6 +142,9 @@ class Learned(NamedTuple):
             parts.append(f'learn for {(ENOUGH - seconds) / 60:.1f} more minutes')
         if self.missing:
             parts.append(f'no thresholds for {_listed(joint_names, self.missing)}: move them')
+        if self.kept:
+            names = _listed(joint_names, self.kept)
+            parts.append(f'thresholds of {names} as before: move them')
         parts.append(f'correlation with the momentum {self.correlation:.2f}')
         if self.stamps_jitter:
             wanted = {'detection.contact_factor': SLOW_FACTOR}

@@ -104,8 +104,8 @@ class FeedforwardNode(RobotNode):
         self.references = self.add(
             ReferenceInput(self, self.joint_states, report, enabled, self.frame.follower)
         )
-        self.collisions = self.add(CollisionInput(self, self._on_collision))
-        self._collision = ''
+        self.contact = self.add(CollisionInput(self))
+        self._collision, self._unprotected = '', False  # why COLLIDED; whether contacts are lost
         self.states = self.add(StateOutput(self))
         self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
         self.create_service(SetBool, '~/enable', self._on_enable)
@@ -177,15 +177,18 @@ class FeedforwardNode(RobotNode):
         if self.active:
             self._status.report()
             conflict = self.torques.guard.conflict
-            if request.data and conflict:
-                response.message += f', but {conflict}'
+            obstacle = conflict or self.contact.lost
+            if request.data and obstacle:
+                response.message += f', but {obstacle}'
         return response
 
     def _enable(self) -> None:
         self._failure = ''
         if self.arm is not None:
             self.references.follower.violation = ''
-        if self.mode is Mode.RELEASING and not self.references.follower.is_off:
+        touches = self.contact.level.acknowledge()
+        is_off = touches or self.references.follower.is_off
+        if self.mode is Mode.RELEASING and not is_off:
             self.mode = self._enabled_mode()  # the reference and the torque continue
         elif self.mode is Mode.COLLIDED:
             self.references.follower.release()  # held where the arm is, from the present torque
@@ -202,14 +205,27 @@ class FeedforwardNode(RobotNode):
             if self.torques.gate.is_open:
                 self.mode = Mode.RELEASING
 
-    def _on_collision(self, why: str) -> None:
-        """Apply `on_collision` from the next state on."""
+    def _react_to_contact(self, stamp: int) -> None:
+        """Apply `on_collision` and `on_contact_lost` at the joint state with this stamp, ns."""
+        contact, lost = self.contact, self.contact.lost
+        contact.advance(stamp)
         choice = self.parameters.on_collision
-        if self.mode is not Mode.COMMANDING or choice == 'none':
-            return
-        self.references.follower.collide(why)
-        self.mode, self._collision = Mode.COLLIDED, f'{why}: {choice}; ~/enable releases the arm'
-        self.health.counts['collision'] += 1
+        collision = '' if choice == 'none' else contact.collision
+        is_commanding = self.mode is Mode.COMMANDING
+        if contact.lost and not lost:
+            self.health.counts['contact lost'] += 1
+        if collision and (is_commanding or (self.mode is Mode.COLLIDED and self._unprotected)):
+            self.references.follower.collide(collision)
+            self._end_motion(f'{collision}: {choice}; ~/enable releases the arm', False)
+            self.health.counts['collision'] += 1
+        elif is_commanding and contact.lost and self.parameters.on_contact_lost == 'hold':
+            self.references.follower.stop(contact.lost)
+            self._end_motion(f'{contact.lost}: hold; ~/enable releases the arm', True)
+        elif bool(contact.lost) != bool(lost):
+            self._status.report(contact.lost or 'contacts are back')
+
+    def _end_motion(self, why: str, unprotected: bool) -> None:
+        self.mode, self._collision, self._unprotected = Mode.COLLIDED, why, unprotected
         self._status.report()
 
     def _on_stop(self, request: Any, response: Any) -> Any:
@@ -307,7 +323,7 @@ class FeedforwardNode(RobotNode):
     def _description(self) -> str:
         """Return what the node does at present."""
         if self.mode is Mode.COLLIDED:
-            return 'after a collision'
+            return 'held without contacts' if self._unprotected else 'after a collision'
         if not self.mode.enabled:
             return 'disabled'
         if self.law.is_led:
@@ -329,8 +345,8 @@ class FeedforwardNode(RobotNode):
                 word = motion_status.IDLE
             elif follower.violation and follower.phase is not Phase.FOLLOWING:
                 word, detail = motion_status.FAULTED, follower.violation
-        ending = follower.execution.ending
-        return Present(word, self._description(), follower.progress, detail, ending)
+        ending, lost = follower.execution.ending, self.contact.lost
+        return Present(word, self._description(), follower.progress, detail, ending, lost)
 
     # -- torques ----------------------------------------------------------------------------
 
@@ -343,6 +359,7 @@ class FeedforwardNode(RobotNode):
             self.mode = Mode.COMMANDING
         state = follower.nearest(state)
         returned, self.watch.silent, self.watch.last = bool(self.watch.silent), '', state
+        self._react_to_contact(self._time_of(state))
         doing, execution = follower.doing, follower.execution
         was_open, violations = execution.outcome is None, follower.violations
         reference, dropped = follower.reference(state, returned)
@@ -375,8 +392,13 @@ class FeedforwardNode(RobotNode):
                 word = motion_status.REJECTED
             self._status.report('; '.join(event), word)
 
+    def _time_of(self, state: JointReading) -> int:
+        """Return the time [ns] of a state; without stamps, the time that passes here."""
+        return time.monotonic_ns() if self.joint_states.unstamped else state.stamp
+
     def _torque(self, state: JointReading, reference: Reference) -> Array:
-        if self.mode is Mode.COLLIDED and self.parameters.on_collision == 'gravity_only':
+        is_loose = self.parameters.on_collision == 'gravity_only' and not self._unprotected
+        if self.mode is Mode.COLLIDED and is_loose:
             return self.law.gravity(state)
         return self.law.torque(state, reference)
 
@@ -391,9 +413,7 @@ class FeedforwardNode(RobotNode):
         if not np.isfinite(tau).all():
             self.health.counts['not finite, not published'] += 1
             return self.law.restart()
-        # Without stamps torques are limited by the time that passes here.
-        stamp = time.monotonic_ns() if self.joint_states.unstamped else state.stamp
-        self.torques.publish(state.stamp, self.torques.gate(stamp, tau))
+        self.torques.publish(state.stamp, self.torques.gate(self._time_of(state), tau))
         self.watch.answered = state.stamp
         if is_last:
             self._leave_at(tau)

@@ -9,23 +9,27 @@ Subscribes
 Publishes, stamped as the joint state from which they are computed
     ~/external_torque  sensor_msgs/JointState           torques of the environment on the joints
     ~/external_wrench  geometry_msgs/WrenchStamped      on contact_frame, in its axes
-    ~/contact          diagnostic_msgs/DiagnosticArray  none, contact, collision, payload or
-                                                        like a payload: at each change, and 10 Hz
+    ~/contact          diagnostic_msgs/DiagnosticArray  unknown, none, contact, collision,
+                                                        payload or like a payload: at each change,
+                                                        and 10 Hz
     ~/payload          geometry_msgs/InertiaStamped     the present payload, latched
     ~/payload_estimate geometry_msgs/InertiaStamped     the last estimate, latched
     /diagnostics       diagnostic_msgs/DiagnosticArray
 Offers
     ~/learn            std_srvs/SetBool  true: learn the thresholds from the free motion that
-                                         follows; false: use them
+                                         follows, while those in force stay in force; false: use
+                                         them, unless the run is rejected
     ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
-spike; a repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
+spike, and contact is unknown meanwhile, as it is without thresholds, efforts or velocities; a
+repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
 low-passed, is removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -36,11 +40,12 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool
 from typing_extensions import override
 
-from robot_dynamics.control.contact import COLLISION, NONE, Contact, ContactDetector
-from robot_dynamics.control.contact_thresholds import ENOUGH, FreeMotion, Learned
-from robot_dynamics.control.contact_wrench import ContactWrench, ContactWrenchEstimator
+from robot_dynamics.control.contact import COLLISION, UNKNOWN, Contact, ContactDetector
+from robot_dynamics.control.contact_thresholds import ENOUGH, Learned
+from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.control.momentum_observer import MomentumObserver
+from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
@@ -82,7 +87,7 @@ class MomentumObserverNode(RobotNode):
         self.contacts_out = self.create_publisher(DiagnosticArray, '~/contact', qos.STREAM_OUT)
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/learn', self._on_learn)
-        self._learning: FreeMotion | None = None
+        self._learning: ThresholdLearning | None = None
         self._learned: Learned | None = None
         self.robot.begin()
 
@@ -109,7 +114,7 @@ class MomentumObserverNode(RobotNode):
         self._writer = joint_state_writer(model, prefix)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = prefix + self.parameters.frame(model)
-        self._learning = self._learned = None
+        self._learned = None
         self._set_up(arm)
 
     @override
@@ -121,14 +126,20 @@ class MomentumObserverNode(RobotNode):
             self._set_up(self.arm)
 
     @override
+    def deactivate(self) -> None:
+        """End learning: what happens meanwhile is not known."""
+        self._discard('the node is deactivated')
+
+    @override
     def restart(self) -> None:
         """Begin anew with the next state."""
         self.observer.restart()
         self.detector.restart()
         self._last = -1
-        self._contact, self._told = NONE, -1
+        self._contact, self._told = UNKNOWN, -1
 
     def _set_up(self, arm: Dynamics) -> None:
+        self._discard('robot or parameters have changed')
         parameters, model = self.parameters, arm.model
         self._scale = parameters.of_joints('effort_scale', model)
         self._offset = parameters.of_joints('effort_offset', model)
@@ -167,8 +178,10 @@ class MomentumObserverNode(RobotNode):
         self.payloads.record(state)
         if state.effort is None:
             self.health.counts['joint state without effort'] += 1
-            return
-        if state.qd is None or state.stamp == self._last:
+            return self._pass_over(state.stamp, 'joint states without efforts')
+        if state.qd is None:
+            return self._pass_over(state.stamp, 'joint states without velocities')
+        if state.stamp == self._last:
             return
         effort = self._scale * state.effort - self._offset
         if self.parameters.effort_gravity_compensated:
@@ -181,28 +194,22 @@ class MomentumObserverNode(RobotNode):
             self.detector.restart()
             if not begun:
                 self.health.counts['gap between joint states'] += 1
-            return
+            return self._announce(state.stamp, UNKNOWN, 'no joint state just before')
         torque = self.observer.external_torque
-        if not np.isfinite(torque).all():
+        if not np.isfinite([torque, self.observer.prompt_torque]).all():
             self.health.counts['not finite, not published'] += 1
             self.restart()
-            return
+            return self._announce(state.stamp, UNKNOWN, 'external torques that are not finite')
         due = self._rate.is_due(state.stamp)
         if due:
             self.torques_out.publish(self._writer.fill(state.stamp, torque))
-        if self._learning is not None:
-            self._learning.add(t, self.observer)
-            contact = NONE
-        else:
-            contact = self.detector.update(t, state.q, state.qd, effort)
+        contact = self.detector.update(t, state.q, state.qd, effort)
+        self._learn(t, state.q, contact)
         wrench = self.estimator.estimate(state.q, torque, self._sigma)
         if due:
             self._publish_wrench(state.stamp, wrench.F)
-        changed = contact.kind != self._contact.kind
-        self._contact = contact
-        if changed or not 0 <= state.stamp - self._told < SECOND / CONTACT_RATE:
-            self._told = state.stamp
-            self._publish_contact(state.stamp, contact, wrench)
+        why = NOT_LEARNED if contact is UNKNOWN else ''
+        self._announce(state.stamp, contact, why, wrench.unfelt)
 
     def _publish_wrench(self, stamp: int, F: Array) -> None:
         message = self._wrench
@@ -211,15 +218,36 @@ class MomentumObserverNode(RobotNode):
             vector.x, vector.y, vector.z = values.tolist()
         self.wrenches_out.publish(message)
 
-    def _publish_contact(self, stamp: int, contact: Contact, wrench: ContactWrench) -> None:
-        model = self.base.model
+    def _pass_over(self, stamp: int, reason: str) -> None:
+        """Leave out a state, for a reason; contact is unknown after `observer.max_gap`."""
+        if not 0 <= stamp - self._last <= self.parameters.observer.max_gap * SECOND:
+            self._announce(stamp, UNKNOWN, reason)
+
+    def _announce(
+        self, stamp: int, contact: Contact, reason: str = '', unfelt: Iterable[Array] = ()
+    ) -> None:
+        """Publish the contact at a stamp [ns] if it has changed, and 10 times a second.
+
+        Args:
+            stamp: of the joint state.
+            contact: at it.
+            reason: why it is unknown.
+            unfelt: directions along which no force is felt.
+        """
+        changed = contact.kind != self._contact.kind
+        self._contact = contact
+        if not changed and 0 <= stamp - self._told < SECOND / CONTACT_RATE:
+            return
+        self._told, model = stamp, self.base.model
         figures = {
-            'joint': model.joint_names[contact.joint] if contact is not NONE else '',
+            'joint': model.joint_names[contact.joint] if contact.joint >= 0 else '',
             'excess': f'{contact.excess:.4g}',
             'force not felt along': '; '.join(
-                ' '.join(f'{x:.2f}' for x in direction) for direction in wrench.unfelt
+                ' '.join(f'{x:.2f}' for x in direction) for direction in unfelt
             ),
         }
+        if reason:
+            figures['reason'] = reason
         if contact.payload is not None:
             figures['mass [kg]'] = f'{contact.payload.mass:.4g}'
             for axis, x in zip('xyz', contact.payload.com, strict=True):
@@ -237,43 +265,92 @@ class MomentumObserverNode(RobotNode):
 
     # -- thresholds -------------------------------------------------------------------------
 
+    def _learn(self, t: float, q: Array, contact: Contact) -> None:
+        """Add the last update at a time [s] to the run of learning, if there is one."""
+        if self._learning is None:
+            return
+        self._learning.add(t, q, self.observer, contact)
+        longest = self.parameters.learn_timeout
+        if self._learning.seconds > longest:
+            self._discard(f'it has taken more than {longest:g} s (learn_timeout)')
+
+    def _discard(self, why: str) -> None:
+        if self._learning is not None:
+            self._learning = None
+            self.health.counts['learning discarded'] += 1
+            self.get_logger().warning(f'learning discarded: {why}; the thresholds stay')
+
     def _on_learn(self, request: Any, response: Any) -> Any:
         if request.data:
-            response.success = self.active
-            if self.active:
-                self._learning = FreeMotion(self.arm.model.n)
-                response.message = f'learning; move freely for {ENOUGH / 60:g} minutes'
-            else:
-                response.message = f'the node is {self.state}'
+            response.success, response.message = self.active, self._begin_learning()
             return response
         if self._learning is None:
             response.success, response.message = False, 'not learning; call with true first'
             return response
-        learned, self._learning = self._learning.learned(), None
+        learning, self._learning = self._learning, None
+        response.success, response.message = self._use_thresholds(learning)
+        self.get_logger().info(response.message)
+        return response
+
+    def _begin_learning(self) -> str:
+        """Begin a run, if the node is active; return what is done."""
+        if not self.active:
+            return f'the node is {self.state}'
+        detector, before = self.detector, self._learning
+        self._discard('~/learn is called again')
+        self._learning = ThresholdLearning(
+            self.arm.model.n, detector.thresholds, detector.collision_excess
+        )
+        discarded = '' if before is None else f'; {before.seconds:.0f} s are discarded'
+        return f'learning; move freely for {ENOUGH / 60:g} minutes{discarded}'
+
+    def _use_thresholds(self, learning: ThresholdLearning) -> tuple[bool, str]:
+        """Return whether the thresholds of a run are used from now on, and its description."""
+        names = self.base.model.joint_names
+        why = learning.rejection(names)
+        if why:
+            return False, f'run rejected, the thresholds stay: {why}{learning.events(names)}'
+        learned = learning.learned()
         thresholds = parameter_values('thresholds', learned.thresholds)
         result = self.set_parameters_atomically(
             [Parameter(name, value=value) for name, value in thresholds.items()]
         )
+        if not result.successful:
+            return False, f'run rejected, the thresholds stay: {result.reason}'
         self._learned = learned
-        response.success = result.successful
         factor = self.parameters.detection.contact_factor
-        response.message = result.reason or learned.text(self.arm.model.joint_names, factor)
-        self.get_logger().info(response.message)
-        return response
+        return True, learned.text(names, factor) + learning.events(names)
 
     @override
     def status(self) -> Status | None:
         """Return what the detection of contact lacks, or None."""
-        if self._learning is not None:
-            return health.OK, f'learning for {self._learning.seconds:.0f} s'
-        if not np.any(self.parameters.thresholds.level):
+        learning, thresholds = self._learning, self.parameters.thresholds
+        if learning is not None and learning.collision is not None:
+            return health.WARN, 'a collision while learning: the run will be rejected'
+        if not np.any(thresholds.level):
             return health.WARN, NOT_LEARNED
+        missing = np.flatnonzero(self.detector.thresholds.level == 0)
+        if len(missing):
+            names = ', '.join(self.base.model.joint_names[j] for j in missing)
+            return health.WARN, f'no thresholds of contact for {names}: move them while learning'
+        if thresholds.forced:
+            return health.WARN, (
+                'the thresholds of contact are from a recording that was rejected '
+                '(thresholds.forced): call ~/learn, or run robot-dynamics thresholds'
+            )
         if self.parameters.effort_delay > 0:
             return health.WARN, (
                 f'effort_delay is {self.parameters.effort_delay:g} s: efforts that are later than '
                 'the motion are used as they are; expected 0 or less'
             )
         return None
+
+    @override
+    def condition(self) -> Status:
+        """Return whether the node learns."""
+        if self._learning is not None:
+            return health.OK, f'learning for {self._learning.seconds:.0f} s'
+        return super().condition()
 
     @override
     def figures(self) -> dict[str, str]:

@@ -212,6 +212,21 @@ class FeedforwardParameters(ImpedanceParameters):
         choices=('none', 'hold', 'gravity_only'),
         live=True,
     )
+    contact_timeout: float = parameter(
+        0.5,
+        'With on_collision: time of the joint states without a known contact on '
+        'momentum_observer_node/contact, which publishes 10 a second, after which '
+        'on_contact_lost applies, s.',
+        (0.05, TIME[1]),
+        live=True,
+    )
+    on_contact_lost: str = parameter(
+        'warn',
+        'What happens then: warn (the motion goes on); hold (decelerate and be held, until '
+        'contacts are back and ~/enable is called).',
+        choices=('warn', 'hold'),
+        live=True,
+    )
     publish_commands: bool = parameter(
         False, 'Publish effort_controller/commands as well, for ros2_control.'
     )

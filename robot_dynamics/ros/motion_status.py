@@ -27,6 +27,7 @@ class Present(NamedTuple):
     progress: float = math.nan  # fraction of the trajectory's time that is over
     detail: str = ''  # why it does so; it may name a joint in quotes
     outcome: str = ''  # of the trajectory that was accepted last, once it has ended
+    warning: str = ''  # what the motion lacks: at least a WARN
 
 
 class MotionStatus:
@@ -48,7 +49,7 @@ class MotionStatus:
         """Publish after an event, which may have a word of its own and name a joint in quotes."""
         present = self._present()
         self._word, self._reported = present.word, time.monotonic()
-        detail = event or present.detail
+        detail = event or present.detail or present.warning
         self.publish(present._replace(word=word or present.word, detail=detail))
 
     def update(self, now: float) -> None:
@@ -70,6 +71,6 @@ class MotionStatus:
             'outcome': present.outcome,
             'joint': next((name for name in names if repr(name) in present.detail), ''),
         }
-        level = LEVELS.get(present.word, health.OK)
+        level = LEVELS.get(present.word, health.WARN if present.warning else health.OK)
         name, robot = f'{node.get_fully_qualified_name()}: motion', model.name if model else ''
         self._publisher.publish(health.status_message(level, name, robot, present.word, values))

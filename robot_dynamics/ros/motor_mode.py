@@ -18,6 +18,8 @@ class Mode(Enum):
         DISABLED     enabled                                      WAITING
         DISABLED     enabled             another node commands    BLOCKED
         WAITING      joint state                                  COMMANDING
+        WAITING      joint state         a collision counts       COLLIDED
+        WAITING      joint state         contacts are lost        COLLIDED
         WAITING      blocked                                      BLOCKED
         WAITING      disabled                                     DISABLED
         WAITING      disabled            a torque was published   RELEASING
@@ -26,7 +28,8 @@ class Mode(Enum):
         COMMANDING   disabled                                     RELEASING
         COMMANDING   other joints                                 WAITING
         COMMANDING   activated again                              WAITING
-        COMMANDING   collision                                    COLLIDED
+        COMMANDING   joint state         a collision counts       COLLIDED
+        COMMANDING   joint state         contacts are lost        COLLIDED
         COLLIDED     enabled                                      COMMANDING
         COLLIDED     enabled             joint states stopped     WAITING
         COLLIDED     disabled                                     RELEASING
@@ -50,7 +53,7 @@ class Mode(Enum):
     BLOCKED = motion_status.FAULTED  # enabled; another node commands the motors
     WAITING = motion_status.WAITING  # enabled; without joint states
     COMMANDING = 'as the reference'  # enabled; a torque for every joint state
-    COLLIDED = 'collided'  # `on_collision`, until it is enabled again
+    COLLIDED = 'collided'  # `on_collision` or `on_contact_lost`, until it is enabled again
 
     @property
     def enabled(self) -> bool:

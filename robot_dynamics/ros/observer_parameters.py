@@ -10,10 +10,11 @@ from robot_dynamics.control.contact import ContactSettings
 from robot_dynamics.control.contact_thresholds import ContactThresholds
 from robot_dynamics.control.contact_wrench import DIRECTIONS
 from robot_dynamics.control.momentum_observer import ObserverSettings
+from robot_dynamics.control.threshold_learning import SHORTEST
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import group, parameter
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters, MeasuredParameters
-from robot_dynamics.settings import LOWEST_RATE, RATE
+from robot_dynamics.settings import LOWEST_RATE, RATE, TIME
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,12 @@ class ObserverParameters(MeasuredParameters):
         'every joint state.',
         RATE,
         smallest=LOWEST_RATE,
+        live=True,
+    )
+    learn_timeout: float = parameter(
+        900.0,
+        'Longest run of ~/learn, s of joint states; a longer one is discarded.',
+        (SHORTEST, TIME[1]),
         live=True,
     )
     observer: Any = group(ObserverSettings, 'effort_lead')

@@ -13,7 +13,8 @@ from typing_extensions import override
 
 from robot_dynamics.control.joint_reading import finite
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros import health, messages, qos
+from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part
 from robot_dynamics.spatial import Array
@@ -57,19 +58,28 @@ class WrenchInput(Part):
         self._node, self._use, self._accept = node, use, accept
         self._topic = what.replace(' ', '_')
         self.newest: StampedWrench | None = None
+        self._has_stopped = False  # at the last joint state
         node.subscribe(WrenchStamped, self._topic, what, self._read, self._take, profile)
 
     @override
     def restart(self) -> None:
         """Drop a wrench received before."""
-        self.newest = None
+        self.newest, self._has_stopped = None, False
+
+    @override
+    def status(self) -> Status | None:
+        """Return a WARN while a wrench that is not zero is too old to count."""
+        if not self._has_stopped:
+            return None
+        return health.WARN, f'{self._topic} has stopped: it counts as zero'
 
     def at(self, stamp: int) -> StampedWrench | None:
         """Return the newest wrench if it is within input_timeout of a stamp [ns], else None."""
         longest = self._node.parameters.input_timeout * messages.SECOND
-        if self.newest is None or abs(stamp - self.newest.stamp) > longest:
-            return None
-        return self.newest
+        wrench = self.newest
+        is_old = wrench is not None and abs(stamp - wrench.stamp) > longest
+        self._has_stopped = wrench is not None and is_old and bool(wrench.F.any())
+        return None if is_old else wrench
 
     def joint_torque(
         self,

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import yaml
+from tiers import slow
 
 from robot_dynamics import cli
 from robot_dynamics.control import Reference
@@ -46,9 +47,9 @@ def run(capsys):
     return run
 
 
-def recorded(tmp_path, profile, sign=1.0):
+def recorded(tmp_path, profile, sign=1.0, seconds=31.0):
     """Write a recording of free motion as CSV, and the parameters of its drives."""
-    t = np.arange(0.0, 12.0, 1e-3)[:, None]
+    t = np.arange(0.0, seconds, 1e-3)[:, None]
     rate = np.array([2.1, 3.3])
     angle = rate * t
     q = sign * 0.6 * (1 - np.cos(angle))  # from rest
@@ -71,14 +72,14 @@ def recorded(tmp_path, profile, sign=1.0):
     return file, params
 
 
-@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
 def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     bag, params = recorded(tmp_path, PROFILE, sign)
     output = tmp_path / 'observer.yaml'
     code, shown, said = run(bag, '--robot', ELBOW, '--params', params, '--output', output)
     assert code == 0, said
-    assert 'learned from 12 s of free motion' in shown
-    assert 'learn for 9.8 more minutes' in shown
+    assert 'learned from 31 s of free motion' in shown
+    assert 'learn for 9.5 more minutes' in shown
     assert f'written: {output}' in shown
     assert list(yaml.safe_load(output.read_text())) == ['/**/momentum_observer_node']
     parameters = read_parameters(output, ObserverParameters)
@@ -92,12 +93,13 @@ def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     assert parameters.effort_offset == (OFFSET, OFFSET)
     assert parameters.observer_settings(MODEL).effort_lead == 2.1e-3
     assert parameters.detection.contact_factor == 1.5
+    assert not parameters.thresholds.forced
 
 
 def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
     quiet = replace(STAMPS_JITTER, sensors=replace(STAMPS_JITTER.sensors, effort_noise=0.01))
-    bag, params = recorded(tmp_path, quiet)
-    code, shown, said = run(bag, '--robot', ELBOW, '--params', params)
+    bag, params = recorded(tmp_path, quiet, seconds=12.0)
+    code, shown, said = run(bag, '--robot', ELBOW, '--params', params, '--force')
     assert code == 0, said
     # It has applied what it would advise.
     assert 'slower poles along the momentum suppress it' in shown
@@ -109,7 +111,7 @@ def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
 
 
 def test_options_of_the_robot_are_written(tmp_path, run):
-    bag, params = recorded(tmp_path, PROFILE)
+    bag, params = recorded(tmp_path, PROFILE, seconds=2.5)
     tip = MODEL.link_names[-1]
     gravity = '--gravity', '0', '0', '-9'
     options = (*gravity, '--tip-link', tip, '--payload', tip, '0.1', '--coulomb', '0.2', '0.3')
@@ -119,6 +121,7 @@ def test_options_of_the_robot_are_written(tmp_path, run):
         ELBOW,
         '--params',
         params,
+        '--force',
         *options,
     )
     assert code == 0, said
@@ -128,6 +131,22 @@ def test_options_of_the_robot_are_written(tmp_path, run):
     assert (written['payload.link'], written['payload.mass']) == (tip, 0.1)
     assert written['friction.coulomb'] == [0.2, 0.3]
     assert written['tip_link'] == tip
+
+
+def test_a_recording_that_is_too_short_writes_no_file_and_forced_ones_are_marked(tmp_path, run):
+    bag, params = recorded(tmp_path, PROFILE, seconds=2.5)
+    output = tmp_path / 'observer.yaml'
+    arguments = bag, '--robot', ELBOW, '--params', params, '--output', output
+    code, shown, said = run(*arguments)
+    assert (code, shown) == (2, '')
+    assert f'{bag}: 2.5 s of joint states; expected 30 or more; --force writes its' in said
+    assert not output.exists()
+    code, _, said = run(*arguments, '--force')
+    assert code == 0
+    assert 'rejected, overridden by --force: 2.5 s' in said
+    parameters = read_parameters(output, ObserverParameters)
+    assert parameters.thresholds.forced
+    assert (np.asarray(parameters.contact_thresholds(MODEL).level) > 0).all()
 
 
 def test_a_recording_without_motion_is_rejected(tmp_path, run):

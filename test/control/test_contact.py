@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.control.contact import NONE, ContactDetector, ContactSettings
+from robot_dynamics.control.contact import NONE, UNKNOWN, ContactDetector, ContactSettings
 from robot_dynamics.control.contact_thresholds import ContactThresholds
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.errors import ModelError
@@ -72,10 +72,27 @@ def test_contact_ends_within_the_torques_of_free_motion(arm):
     }
 
 
-def test_without_thresholds_there_is_no_contact(arm):
+def test_without_thresholds_contact_is_unknown(arm):
     observer, detector = detector_of(arm, ContactThresholds())
+    assert detector.contact is UNKNOWN
     found = at_rest(arm, np.full((200, 2), 50.0), detector, observer)
-    assert {one.kind for one in found} == {'none'}
+    assert {one.kind for one in found[1:]} == {'unknown'}
+
+
+def test_a_joint_without_a_threshold_leaves_the_others_theirs(arm):
+    observer, detector = detector_of(arm, ContactThresholds(noise=0.1, level=[0.0, 2.0]))
+    pushes = np.zeros((400, 2))
+    pushes[100:, 0], pushes[200:, 1] = 50.0, 0.9
+    kinds = [one.kind for one in at_rest(arm, pushes, detector, observer)]
+    assert set(kinds[:200]) == {'none'}
+    assert kinds[-1] == 'collision'
+
+
+def test_after_a_restart_contact_is_unknown_until_the_next_update(arm):
+    observer, detector = detector_of(arm)
+    at_rest(arm, np.full((200, 2), 0.9), detector, observer)
+    detector.restart()
+    assert detector.contact is UNKNOWN
 
 
 def test_what_unknown_friction_may_hold_is_no_contact(arm):

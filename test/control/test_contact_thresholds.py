@@ -109,6 +109,7 @@ def test_a_gap_begins_anew():
     debounced.add(0.0, np.array([1.0]))
     assert debounced.add(1.0, np.array([3.0])) == 3.0
     assert debounced.add(0.5, np.array([2.0])) == 2.0
+    assert debounced.add(0.499, np.array([7.0])) == 7.0  # back by less than the window
 
 
 @pytest.mark.parametrize(

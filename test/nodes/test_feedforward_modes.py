@@ -55,7 +55,9 @@ class Driven:
             max_torque_rate=[5.0],
             silence_timeout=SILENCE,
             on_collision='hold',
+            on_contact_lost='hold',
         )
+        self.kind = 'none'  # of contact
         self.stamp, self.others, self.q = 0, [], np.array([0.1, 0.2])
         self.poll = self.node.torques.guard.poll
         # All that are there were there first.
@@ -72,7 +74,6 @@ class Driven:
             'torque released': self.release,
             'other joints': self.use_other_joints,
             'activated again': self.activate_again,
-            'collision': self.collide,
         }
         self.conditions = {
             '': lambda: None,
@@ -80,6 +81,8 @@ class Driven:
             'a torque was published': self.command_once,
             'joint states stopped': self.silence,
             'far from the reference': lambda: self.state(np.array([1.1, 1.2])),
+            'a collision counts': self.collide,
+            'contacts are lost': self.lose_contacts,
         }
 
     def enable(self, on):
@@ -90,6 +93,7 @@ class Driven:
     def state(self, q=None):
         self.stamp += MS
         q = self.q if q is None else q
+        self.publish_contact()
         self.node.on_joint_state(JointReading(self.stamp, q, np.zeros(2), None))
 
     def silence(self):
@@ -117,13 +121,20 @@ class Driven:
         self.node.trigger_deactivate()
         self.node.trigger_activate()
 
-    def collide(self):
+    def publish_contact(self):
         (contact,) = (
             one for one in self.node.subscriptions if one.topic_name.endswith('/contact')
         )
-        for kind in ('none', 'collision'):
-            status = DiagnosticStatus(message=kind)
-            contact.callback(serialize_message(DiagnosticArray(status=[status])))
+        status = DiagnosticStatus(message=self.kind)
+        contact.callback(serialize_message(DiagnosticArray(status=[status])))
+
+    def collide(self):
+        self.kind = 'collision'
+        self.publish_contact()
+
+    def lose_contacts(self):
+        self.kind = 'unknown'
+        self.node.contact.level.silence = 10**9
 
     def command_once(self):
         self.state()
@@ -139,6 +150,7 @@ class Driven:
             self.enable(False)
         if mode is Mode.COLLIDED:
             self.collide()
+            self.state()
         if mode is Mode.BLOCKED:
             self.publish_elsewhere('/other')
         assert self.node.mode is mode

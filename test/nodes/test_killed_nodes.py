@@ -3,6 +3,8 @@
 
 import importlib.util
 import itertools
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -10,20 +12,23 @@ import pytest
 pytest.importorskip('rclpy')
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from feedforward_view import Robot, point, trajectory
 from live_nodes import kill, line_with, start_node, start_python
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
 from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.motor_mode import Mode
 from robot_dynamics.validation.engines import ENGINES, installed
 
 pytestmark = pytest.mark.processes
 
 MS = 1_000_000
+RATE = 200.0  # N m/s
 Q = np.array([0.3, -0.4])
 needs_tf = pytest.mark.skipif(
     importlib.util.find_spec('tf2_msgs') is None,
@@ -155,6 +160,61 @@ def test_a_restarted_feedforward_node_holds_the_arm(graph, node, elbow):
         np.testing.assert_allclose(word.effort, elbow.gravity_torque(Q), rtol=1e-14)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize('fault', [signal.SIGSTOP, signal.SIGKILL], ids=['stopped', 'killed'])
+def test_an_arm_in_motion_is_held_softly_when_its_observer_is_gone(graph, node, elbow, fault):
+    robot = Robot(
+        graph, kp=[100.0], max_torque_rate=[RATE], on_collision='hold', on_contact_lost='hold'
+    )
+    observer = node('momentum_observer_node', 'thresholds.noise:=[0.1]', 'thresholds.level:=[9.0]')
+    contacts = graph.listen(DiagnosticArray, 'momentum_observer_node/contact')
+    path = trajectory(point(0.0, Q[::-1]), point(20.0, Q[::-1] + 1.0))
+    reference = messages.trajectory(path).in_order(('shoulder', 'elbow'))
+    stamps, torques = itertools.count(1000, 5), []
+
+    def step(t=None):
+        """Send a state on the path, or at rest where the arm is, and its efforts."""
+        k = next(stamps)
+        q, qd, qdd = reference.sample(max(t, 0.0)) if t is not None else (where, 0 * Q, 0 * Q)
+        message = JointState(name=['shoulder', 'elbow'], position=q.tolist(), velocity=qd.tolist())
+        message.effort = elbow.inverse_dynamics(q, qd, qdd).tolist()
+        message.header.stamp = messages.time_message(k * MS)
+        robot.states.publish(message)
+        graph.until(lambda: robot.answers(k * MS), f'the torque for {k} ms')
+        torques.append(robot.answers(k * MS)[-1].effort)
+        time.sleep(5e-3)
+        return q
+
+    where = step(0.0)
+
+    def knows():
+        step()
+        return contacts and contacts[-1].status[0].message == 'none'
+
+    graph.until(knows, 'contacts')
+    enable = 'feedforward_node/enable'
+    graph.call(SetBool, enable, SetBool.Request(data=True))  # contacts may have been late
+    robot.follow(path)
+    for k in range(200):
+        where = step(5e-3 * k)
+    assert robot.node.mode is Mode.COMMANDING
+    observer.send_signal(fault)
+    for k in range(200, 320):
+        where = step(5e-3 * k) if robot.node.mode is Mode.COMMANDING else step()
+    assert robot.node.mode is Mode.COLLIDED
+    assert 'no contact' in robot.node.contact.lost
+    for _ in range(100):
+        step()
+    np.testing.assert_allclose(torques[-1], elbow.gravity_torque(where), atol=0.5)
+    assert np.abs(np.diff(torques, axis=0)).max() <= RATE * 5e-3 * (1 + 1e-9)
+    if fault == signal.SIGSTOP:
+        observer.send_signal(signal.SIGCONT)
+        graph.until(lambda: bool(step().any()) and not robot.node.contact.lost, 'contacts')
+        graph.call(SetBool, enable, SetBool.Request(data=True))
+        step()
+        assert robot.node.mode is Mode.COMMANDING
+
+
 def test_a_restarted_simulator_holds_the_arm_with_brakes(graph, node):
     for word in lives(
         graph,
@@ -216,7 +276,7 @@ def test_a_restarted_state_publisher_publishes_the_same_frames(graph, node):
 
 CALLER = """
 import rclpy
-from std_srvs.srv import Trigger
+from std_srvs.srv import SetBool, Trigger
 rclpy.init()
 node = rclpy.create_node('caller')
 clients = [node.create_client(Trigger, f'simulator_node/{verb}') for verb in ('pause', 'resume')]

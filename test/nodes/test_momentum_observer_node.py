@@ -43,6 +43,12 @@ class Observing:
     def _take_torque(self, data):
         self.torques.append(np.array(deserialize_message(data, JointState).effort))
 
+    @property
+    def kinds(self):
+        """Kinds of contact; that of the first state, after which nothing is known, is left out."""
+        assert self.contacts[0].message == 'unknown'
+        return {one.message for one in self.contacts[1:]}
+
     def give(self, q, qd, effort, step=STEP):
         self.stamp += step
         state = JointState(
@@ -57,14 +63,14 @@ class Observing:
         for _ in range(count):
             self.give(q, np.zeros(2), (arm or self.arm).gravity_torque(q) - push, **given)
 
-    def swing(self, count, start=0):
-        """Give states of a free motion."""
-        t = 1e-3 * np.arange(start, start + count)[:, None]
+    def swing(self, count, start=0, step=STEP, push=(0.0, 0.0)):
+        """Give states of a free motion, or of one under a push."""
+        t = step / SECOND * np.arange(start, start + count)[:, None]
         rate = np.array([3.0, 4.0])
         q, qd = Q + 0.5 * np.sin(rate * t), 0.5 * rate * np.cos(rate * t)
         tau = self.arm.inverse_dynamics(q, qd, -0.5 * rate**2 * np.sin(rate * t))
-        for state in zip(q, qd, tau, strict=True):
-            self.give(*state)
+        for state in zip(q, qd, tau - push, strict=True):
+            self.give(*state, step=step)
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
@@ -72,7 +78,7 @@ def test_torque_wrench_and_contact_of_a_force(graph, sign):
     observing = Observing(graph, contact_frame='forearm', contact_model='force', **THRESHOLDS)
     arm, q = observing.arm, sign * Q
     observing.rest(100, q=q)
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.kinds == {'none'}
     # In the plane of the arm, in the axes of the frame
     J = arm.jacobian(q, 'forearm')[3:]
     force = sign * 4.0 * J[:, 0]
@@ -94,11 +100,47 @@ def test_torque_wrench_and_contact_of_a_force(graph, sign):
     assert observing.contacts[-1].message == 'none'
 
 
-def test_without_thresholds_there_is_no_contact_and_a_warning(graph):
+def reason(contact):
+    return next((pair.value for pair in contact.values if pair.key == 'reason'), '')
+
+
+def test_without_thresholds_contact_is_unknown_and_there_is_a_warning(graph):
     observing = Observing(graph)
-    observing.rest(200, push=(5.0, 5.0))
-    assert {one.message for one in observing.contacts} == {'none'}
+    observing.rest(300, push=(5.0, 5.0))
+    assert observing.kinds == {'unknown'}
+    assert len(observing.contacts) == 3  # 10 a second
+    assert observing.contacts[-1].level == health.WARN
+    assert reason(observing.contacts[-1]) == NOT_LEARNED
     assert observing.node.status() == (health.WARN, NOT_LEARNED)
+    observing.rest(2)
+    assert observing.node.set_parameters_atomically(
+        [
+            rclpy_parameter('thresholds.noise', [0.1]),
+            rclpy_parameter('thresholds.level', [2.0, 0.0]),
+        ]
+    ).successful
+    assert observing.node.status() == (
+        health.WARN,
+        'no thresholds of contact for elbow: move them while learning',
+    )
+
+
+@pytest.mark.parametrize('missing', ['effort', 'velocity'])
+def test_contact_is_unknown_while_efforts_or_velocities_are_missing(graph, missing):
+    observing = Observing(graph, **THRESHOLDS)
+    observing.rest(100, push=(5.0, 5.0))
+    assert observing.contacts[-1].message == 'collision'
+    given = ([], [0.0, 0.0]) if missing == 'velocity' else ([0.0, 0.0], [])
+    for _ in range(50):  # observer.max_gap
+        observing.give(Q, *given)
+    assert observing.contacts[-1].message == 'collision'
+    for _ in range(200):
+        observing.give(Q, *given)
+    assert observing.contacts[-1].message == 'unknown'
+    assert missing[:-1] in reason(observing.contacts[-1])
+    observing.rest(100, push=(5.0, 5.0))
+    assert observing.contacts[-1].message == 'collision'
+    assert len(observing.contacts) < 20
 
 
 @pytest.mark.parametrize('step', [0, -STEP // 2], ids=['repeated', 'late'])
@@ -111,7 +153,7 @@ def test_states_with_stamps_of_the_past_are_ignored(graph, step):
     observing.swing(300, start=300)
     assert len(observing.torques) == 599
     assert np.abs(observing.torques).max() < 0.05
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.kinds == {'none'}
 
 
 @pytest.mark.parametrize('jump', [-5 * SECOND, 2 * SECOND], ids=['reset', 'gap'])
@@ -123,7 +165,8 @@ def test_after_a_reset_or_a_gap_there_is_no_spike(graph, jump):
     assert len(observing.torques) == 598
     assert observing.node.health.counts['gap between joint states'] == (jump > 0)
     assert np.abs(observing.torques).max() < 0.05
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert [one.message for one in observing.contacts].count('unknown') == 2
+    assert observing.kinds == {'unknown', 'none'}
 
 
 def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
@@ -137,7 +180,7 @@ def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
     observing.arm = node.arm
     observing.swing(300, start=300)
     assert np.abs(observing.torques).max() < 0.05
-    assert {one.message for one in observing.contacts} == {'none'}
+    assert observing.kinds == {'none'}
     # The arm still carries it, but the load that the node is given is zero.
     assert node.set_parameters_atomically([rclpy_parameter('payload.mass', 0.0)]).successful
     observing.swing(1000, start=600)
@@ -153,25 +196,144 @@ def rclpy_parameter(name, value):
     return Parameter(name, value=value)
 
 
+class Learning(Observing):
+    """A node that learns at 50 Hz."""
+
+    STEP = 20 * STEP
+
+    def learn(self, on):
+        (one,) = (one for one in self.node.services if one.srv_name.endswith('/learn'))
+        return one.callback(SetBool.Request(data=on), SetBool.Response())
+
+    def move(self, seconds, push=(0.0, 0.0), noise=0.05):
+        """Give states of a free motion with noise of the efforts."""
+        count = round(seconds * SECOND / self.STEP)
+        start = getattr(self, 'moved', 0)
+        self.moved = start + count
+        noise = noise * np.random.default_rng(start).normal(size=(count, 2))
+        self.swing(count, start, self.STEP, np.asarray(push) + noise)
+
+    @property
+    def thresholds(self):
+        return self.node.parameters.thresholds
+
+
 def test_thresholds_are_learned_from_free_motion(graph):
-    observing = Observing(graph)
-    name = 'momentum_observer_node/learn'
-    assert not graph.call(SetBool, name, SetBool.Request(data=False)).success
-    assert graph.call(SetBool, name, SetBool.Request(data=True)).success
-    rng = np.random.default_rng(0)
-    for _ in range(1500):
-        observing.give(Q, np.zeros(2), observing.arm.gravity_torque(Q) + rng.normal(size=2))
-    answer = graph.call(SetBool, name, SetBool.Request(data=False))
-    assert answer.success
-    assert 'learned from 1 s' in answer.message
-    assert 'learn for 10.0 more minutes' in answer.message
-    thresholds = observing.node.parameters.thresholds
-    assert (np.asarray(thresholds.level) > 1).all()
+    observing = Learning(graph)
+    assert not observing.learn(False).success
+    assert observing.learn(True).success
+    observing.move(31.0)
+    answer = observing.learn(False)
+    assert answer.success, answer.message
+    assert 'learned from 31 s' in answer.message
+    assert 'learn for 9.5 more minutes' in answer.message
+    assert (np.asarray(observing.thresholds.level) > 1).all()
     assert observing.node.status() is None
-    observing.rest(300)
+    observing.move(1.0)
     assert observing.contacts[-1].message == 'none'
-    observing.rest(300, push=(0.0, 5.0))
+    observing.move(1.0, push=(0.0, 60.0))
     assert observing.contacts[-1].message == 'collision'
+    assert not observing.learn(False).success  # once
+
+
+def test_thresholds_in_force_stay_in_force_while_learning(graph):
+    observing = Learning(graph, **THRESHOLDS)
+    node, before = observing.node, observing.thresholds
+    observing.move(1.0)
+    observing.learn(True)
+    observing.move(32.0, push=(0.0, 0.35))  # above 1.5 * 2 * 0.1 N m
+    assert 'contact' in observing.kinds
+    assert node.condition() == (health.OK, 'learning for 32 s')
+    observing.move(1.0, push=(0.0, 60.0))
+    assert observing.contacts[-1].message == 'collision'
+    assert node.status() == (
+        health.WARN,
+        'a collision while learning: the run will be rejected',
+    )
+    observing.move(1.0)
+    answer = observing.learn(False)
+    assert not answer.success
+    assert 'a collision, elbow' in answer.message
+    assert observing.thresholds == before
+    observing.move(1.0, push=(0.0, 60.0))
+    assert observing.contacts[-1].message == 'collision'
+
+
+def test_a_contact_while_learning_is_listed_and_empty_thresholds_start_afresh(graph):
+    observing = Learning(graph, **THRESHOLDS)
+    observing.learn(True)
+    observing.move(32.0, push=(0.0, 0.35))
+    answer = observing.learn(False)
+    assert answer.success
+    assert 'contacts by the thresholds before, the largest: elbow 1.' in answer.message
+    assert observing.node.set_parameters_atomically(
+        [rclpy_parameter('thresholds.level', [0.0])]
+    ).successful
+    observing.learn(True)
+    observing.move(32.0, push=(0.0, 60.0))
+    answer = observing.learn(False)
+    assert answer.success
+    assert 'by the thresholds before' not in answer.message
+
+
+def test_a_run_without_states_is_rejected_and_without_thresholds_contact_stays_unknown(graph):
+    observing = Learning(graph)
+    assert observing.learn(True).success
+    answer = observing.learn(False)
+    assert not answer.success
+    assert '0.0 s of joint states; expected 30 or more' in answer.message
+    observing.learn(True)
+    observing.move(5.0, push=(0.0, 60.0))
+    assert observing.kinds == {'unknown'}
+    assert observing.node.status() == (health.WARN, NOT_LEARNED)
+    assert not observing.learn(False).success
+    assert not np.any(observing.thresholds.level)
+
+
+@pytest.mark.parametrize('why', ['timeout', 'deactivated', 'parameter', 'second call'])
+def test_a_run_that_is_over_is_discarded(graph, why):
+    observing = Learning(graph, learn_timeout=32.0, **THRESHOLDS)
+    node, before = observing.node, observing.thresholds
+    observing.learn(True)
+    observing.move(31.0)
+    if why == 'timeout':
+        observing.move(2.0)
+    elif why == 'deactivated':
+        node.trigger_deactivate()
+        node.trigger_activate()
+    elif why == 'parameter':
+        node.set_parameters_atomically([rclpy_parameter('observer.poles', 100.0)])
+    else:
+        assert '31 s are discarded' in observing.learn(True).message
+    observing.move(1.0)
+    assert not observing.learn(False).success
+    assert observing.thresholds == before
+    assert node.health.counts['learning discarded'] == 1
+
+
+@pytest.mark.parametrize('jump', [-5 * SECOND, 2 * SECOND], ids=['reset', 'gap'])
+def test_a_run_continues_over_a_jump_of_the_clock(graph, jump):
+    observing = Learning(graph)
+    observing.learn(True)
+    observing.move(16.0)
+    observing.stamp += jump
+    observing.move(16.0)
+    answer = observing.learn(False)
+    assert answer.success, answer.message
+    assert 'learned from 32 s' in answer.message
+    observing.move(1.0)
+    observing.move(1.0, push=(0.0, 1.0))
+    assert observing.contacts[-1].message == 'collision'
+
+
+def test_thresholds_of_a_rejected_recording_are_a_warning(graph):
+    observing = Learning(graph, thresholds__forced=True, **THRESHOLDS)
+    level, message = observing.node.status()
+    assert (level, 'thresholds.forced' in message) == (health.WARN, True)
+    observing.learn(True)
+    observing.move(31.0)
+    assert observing.learn(False).success
+    assert observing.node.status() is None
 
 
 def test_efforts_are_those_of_the_parameters(graph):

@@ -6,6 +6,9 @@ references stream 1.2 times that over the time between their stamps, and its vel
 than the acceleration limit; so is a target of a frame. After a violated tolerance it moves no
 faster than the arm. Softly: the torque changes no faster than its rate limit, always. Numbers of
 any size are rejected, or bounded: nothing that is not finite is commanded.
+
+A collision that the observer has published holds the arm at the next state, whatever happened
+between; an observer that is silent is missed; and learning does not disarm it.
 """
 
 from collections import Counter
@@ -26,6 +29,9 @@ from hypothesis.stateful import (
 
 from robot_dynamics.algorithms.pose_motion import ACCELERATION_POLE, displaced, displacement
 from robot_dynamics.control import LAWS, Gains, Reference, Switches, Trajectory
+from robot_dynamics.control.contact import Contact
+from robot_dynamics.control.contact_level import RISE, SETTLED, ContactLevel
+from robot_dynamics.control.contact_thresholds import ContactThresholds
 from robot_dynamics.control.feedforward import waypoint_efforts
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, StiffnessRamp
 from robot_dynamics.control.joint_reading import (
@@ -35,10 +41,12 @@ from robot_dynamics.control.joint_reading import (
     state_bounds,
 )
 from robot_dynamics.control.limits import STEP_MARGIN, acceleration_limit
+from robot_dynamics.control.momentum_observer import ObserverSettings
 from robot_dynamics.control.motion_start import CLOSE, SHORTEST_PERIOD
 from robot_dynamics.control.motions import Outcome, Streamed
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import LONGEST_STEP, Limits, TorqueGate, largest_factor
 from robot_dynamics.control.transitions import YieldingStop, stopping_time
@@ -49,6 +57,7 @@ from robot_dynamics.model.robots import planar_2r
 
 S, MS = 1_000_000_000, 1_000_000
 TIMEOUT = 0.1  # s, input_timeout
+SILENCE = 500 * MS  # contact_timeout
 EFFORT = np.array([40.0, 15.0])
 MODEL = replace(
     planar_2r(),
@@ -73,6 +82,78 @@ huge = st.tuples(st.sampled_from([-1.0, 1.0]), st.sampled_from([2e5, 1e13, 1e155
 small = st.tuples(*2 * [st.floats(-0.02, 0.02)]).map(np.array)
 
 
+class StandIn:
+    """An observer of which the external torque on joint 0 is known, at every joint state.
+
+    Attributes:
+        words: kind, stamp and excess of what it has published since the last restart.
+        learning: its run, None without one.
+    """
+
+    FACTOR, COLLISION = 1.5, 3.0
+
+    def __init__(self):
+        self.thresholds = ContactThresholds(np.full(2, 0.1), np.zeros(2), np.full(2, 3.0))
+        self.push, self.alive, self.knows, self.learning = 0.0, True, True, None
+        self.restart()
+
+    def restart(self):
+        self.words, self.told = [], None
+
+    def contact(self, push):
+        sigma, level = self.thresholds.noise[0], self.thresholds.level[0]
+        excess = abs(push) / (self.FACTOR * level * sigma)
+        if excess < 1:
+            return Contact('none')
+        hits = excess >= self.COLLISION / self.FACTOR
+        return Contact('collision' if hits else 'contact', 0, excess)
+
+    def see(self, stamp, q):
+        """Return the word for a joint state, None without one; at changes, and 10 Hz."""
+        contact = self.contact(self.push)
+        if self.learning is not None:
+            self.sample(stamp / S, q, self.push, contact)
+        kind = contact.kind if self.knows else 'unknown'
+        due = self.told is None or self.told[0] != kind or stamp - self.told[1] >= S // 10
+        if not (self.alive and due):
+            return None
+        self.told = kind, stamp
+        if self.knows:
+            self.words.append((kind, stamp, contact.excess))
+        return kind, stamp, contact.excess
+
+    def sample(self, t, q, push, contact):
+        r = np.array([push, 0.0]) + 0.05
+        state = SimpleNamespace(p=np.ones(2), along=r, across=r)
+        observer = SimpleNamespace(
+            prompt_torque=r,
+            state=state,
+            settings=ObserverSettings(),
+            friction=FRICTION,
+            friction_known=np.ones(2, bool),
+        )
+        self.learning.add(t, q, observer, contact)
+
+    def collides(self, acknowledged, since):
+        """Return whether a collision counts, by definition, after one that was acknowledged.
+
+        Args:
+            acknowledged: its excess, None without one.
+            since: how many words had been published then.
+        """
+        kinds = [kind for kind, *_ in self.words]
+        if 'collision' not in kinds:
+            return False
+        last = len(kinds) - 1 - kinds[::-1].index('collision')
+        later = [stamp for _, stamp, _ in self.words[last + 1 :]]
+        if later and later[-1] - later[0] >= SETTLED:
+            return False
+        if acknowledged is None or last < since:
+            return acknowledged is None
+        changed = any(kind != 'collision' for kind in kinds[since - 1 : last])
+        return changed or max(x for *_, x in self.words[since:]) > RISE * acknowledged
+
+
 class Motions(RuleBasedStateMachine):
     """An arm that follows, more or less, and everything that happens to it."""
 
@@ -95,11 +176,14 @@ class Motions(RuleBasedStateMachine):
         self.qd = np.zeros(2)
         self.sent = 0  # ns, latest stamp of a reference
         self.credit = np.zeros((2, 2))  # steps of q and qd that streamed references are allowed
+        self.observer, self.contact = StandIn(), ContactLevel()
+        self.acknowledged, self.missed = (None, 0), 0  # ms of states without a word
         self.receive()
 
     def receive(self, restarted=False, returned=False):
         """Receive a state, and check what is commanded for it."""
         state = JointReading(self.stamp, self.q, self.qd, None, restarted)
+        held = self.take_contact(restarted)
         yielding = self.is_yielding()
         reference, _ = self.follower.reference(state, returned)
         if self.follower.placed:
@@ -119,7 +203,40 @@ class Motions(RuleBasedStateMachine):
         self.check(reference, max(0.0, dt), yielding or self.is_yielding())
         self.clock = self.stamp
         self.credit = np.zeros((2, 2))
+        if held:
+            assert self.is_yielding() or not self.follower.moving
+            assert (np.abs(reference.q - self.q) <= np.abs(self.q - self.seen) + 1e-9).all()
+            self.enable()
         self.last, self.seen = reference, self.q
+
+    def take_contact(self, restarted):
+        """Take what the observer publishes at this state; return whether the arm is held."""
+        if restarted:
+            self.contact.restart()
+            self.observer.restart()
+            self.acknowledged = None, 0
+        self.publish()
+        before = self.contact.silence
+        self.contact.advance(self.stamp, SILENCE)
+        assert self.contact.trips == self.observer.collides(*self.acknowledged)
+        if self.contact.silence > SILENCE >= before:
+            self.follower.stop('no contact')
+        if self.contact.trips:
+            self.follower.collide('collision')
+        return self.contact.trips
+
+    def publish(self):
+        word = self.observer.see(self.stamp, self.q)
+        if word is not None:
+            self.contact.receive(*word)
+
+    def enable(self):
+        """Release the arm while it touches, so that it can be backed off."""
+        self.contact.acknowledge()
+        words = self.observer.words
+        excess = [excess for kind, _, excess in words if kind == 'collision'][-1]
+        self.acknowledged = excess, len(words)
+        self.follower.release()
 
     def torque_of_frame(self, state, reference):
         """Return the torque of the law cartesian_impedance, and check its target."""
@@ -242,6 +359,62 @@ class Motions(RuleBasedStateMachine):
     def time_goes_back(self, stamp, q):
         self.stamp, self.q = min(stamp * S, self.stamp), q
         self.receive(restarted=True)
+
+    # -- contact ------------------------------------------------------------------------------
+
+    @rule(push=st.sampled_from([0.0, 0.6, 60.0, -60.0, 100.0, -170.0]), count=st.integers(0, 40))
+    def push(self, push, count):
+        self.observer.push = push
+        self.states(count, 5, np.zeros(2))
+
+    @rule(
+        pushes=st.lists(st.sampled_from([0.0, 0.6, 60.0]), min_size=1, max_size=6),
+        every=st.integers(1, 120),
+    )
+    def contacts_in_a_gap_of_states(self, pushes, every):
+        """The node has no states, and the observer has."""
+        for push in pushes:
+            self.observer.push = push
+            self.stamp += every * MS
+            self.publish()
+        self.stamp += every * MS
+        self.receive()
+
+    @rule(alive=st.booleans(), knows=st.booleans(), count=st.integers(1, 80))
+    def observer_ends_or_begins(self, alive, knows, count):
+        self.observer.alive, self.observer.knows = alive, knows
+        before = self.contact.silence
+        self.states(count, 10, np.zeros(2))
+        if alive and knows:
+            assert self.contact.silence <= 100 * MS
+        else:
+            assert self.contact.silence >= min(before + (count - 1) * 10 * MS, SILENCE)
+
+    @rule()
+    def learn(self):
+        self.observer.learning = ThresholdLearning(2, self.observer.thresholds, 2.0)
+
+    @rule(seconds=st.sampled_from([1, 31]), push=st.sampled_from([0.0, 0.6, 60.0]))
+    def motion_while_learning(self, seconds, push):
+        if self.observer.learning is None:
+            return
+        for k in range(20 * seconds):
+            t = self.stamp / S + 0.05 * k
+            q = np.array([0.5, -0.4]) * np.sin(t)
+            self.observer.sample(t, q, push, self.observer.contact(push))
+
+    @rule()
+    def end_learning(self):
+        observer, run = self.observer, self.observer.learning
+        if run is None:
+            return
+        before, observer.learning = observer.thresholds, None
+        if not run.rejection(MODEL.joint_names):
+            assert run.seconds > 29.9
+            observer.thresholds = run.learned().thresholds
+        # What was a collision is one, whatever was learned.
+        assert observer.contact(60.0).kind == 'collision'
+        assert run.collision is None or observer.thresholds is before
 
     # -- what to follow ---------------------------------------------------------------------
 
