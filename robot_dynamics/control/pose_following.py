@@ -107,7 +107,7 @@ class PoseFollower:
         if self._goal is not None and 0 < self._stamp - stamp <= self._timeout:
             late = (self._stamp - stamp) / SECOND
             raise TrajectoryError(f'the pose is {late:.3f} s older than the one before it')
-        self._goal, self._stamp, self._received = goal, stamp, self.now
+        self._goal, self._stamp, self._received = np.array(goal), stamp, self.now
         self.phase = Phase.FOLLOWING
 
     def reference(
@@ -137,8 +137,8 @@ class PoseFollower:
                 why = 'the time of the joint states went back'
             why = '' if self.phase is Phase.HOLDING else why
             self.release()
-            self.placed, self.present = True, PoseReference(frame, np.zeros(6))
-            return self.present, why
+            self.placed, self.present = True, PoseReference(np.array(frame), np.zeros(6))
+            return self.present.copied(), why
         why = ''
         if self._goal is not None and stamp - self._received > self._timeout:
             self.stop()
@@ -147,7 +147,7 @@ class PoseFollower:
         self.present = self._moved(before, frame, min(max(since, 0), self._timeout) / SECOND)
         if self.phase is Phase.STOPPING and not self.present.velocity.any():
             self.phase = Phase.HOLDING
-        return self.present, why
+        return self.present.copied(), why
 
     def _is_far(self, way: list[float]) -> bool:
         angle, distance = self._limits.distance

@@ -12,6 +12,7 @@ the same answer.
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ class TorqueGate:
         """
         self._counts = counts
         self._saturated = np.zeros(len(limits.effort), dtype=bool)
-        self.last = np.zeros(len(limits.effort)) if last is None else last
+        self.last = np.zeros(len(limits.effort)) if last is None else np.array(last)
         self.limit(limits)
         self.close()
 
@@ -62,7 +63,7 @@ class TorqueGate:
         """Continue with other limits. Raises ValueError if a rate is not positive."""
         if not (limits.rate > 0).all():
             raise ValueError(f'rate is {limits.rate}; it must be positive, inf for no limit')
-        self._limits = limits
+        self._limits = deepcopy(limits)
         self._has_rate = bool(np.isfinite(limits.rate).any())
 
     def soften(self) -> None:

@@ -38,6 +38,17 @@ class Reference(NamedTuple):
     qd: Array  # rad/s or m/s
     qdd: Array  # rad/s^2 or m/s^2
 
+    def copied(self) -> Reference:
+        """Return the same motion in arrays of its own."""
+        return Reference(*map(np.array, self))
+
+    def frozen(self) -> Reference:
+        """Return the same motion in read-only arrays of its own."""
+        result = self.copied()
+        for array in result:
+            array.setflags(write=False)
+        return result
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Trajectory:
@@ -125,7 +136,7 @@ class Trajectory:
     def end(self) -> Reference:
         """Rest (n,) at the last point."""
         q = self.points[0, -1]
-        return Reference(q, np.zeros_like(q), np.zeros_like(q))
+        return Reference(q, np.zeros_like(q), np.zeros_like(q)).frozen()
 
     def waypoint(self, k: int) -> Waypoint:
         """Return the data of point k; k may count from the end."""
