@@ -10,7 +10,6 @@ Source: rosbags, https://ternaris.gitlab.io/rosbags, an optional dependency.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,11 +19,18 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dynamics.identification.recordings.bag import REPAIR, BagError, rosbags_missing
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.identification.recordings.bag import (
+    METADATA,
+    REPAIR,
+    BagError,
+    rosbags_missing,
+)
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.graph_client import POLL, GraphClient, GraphError
+from robot_dynamics.yaml_text import read_yaml
 
-SUFFIXES = '.mcap', '.db3', '.yaml', '.zstd', '.db3-wal', '.db3-shm'  # of files of a recording
+RECORDER = 'recorder', 'robot-dynamics record'  # in the metadata of its recordings
 DEPTH = 10_000  # messages: several seconds of the fastest drivers
 
 
@@ -164,9 +170,9 @@ def record(
         )
     began, elapsed, ended = time.monotonic(), 0.0, False
     with _errors_named(folder):
-        if folder.exists():
-            shutil.rmtree(folder)
+        _remove(folder)
         with opened(folder) as bag:
+            bag.set_custom_data(*RECORDER)
             while not ended:
                 elapsed = time.monotonic() - began
                 ended = client.interrupted or elapsed >= duration
@@ -178,13 +184,43 @@ def record(
     return elapsed
 
 
-def check_replaceable(folder: Path) -> None:
-    """Raise BagError unless a folder is new, empty, or holds the files of a recording alone."""
-    if folder.exists() and not folder.is_dir():
-        raise BagError(f'{folder} is a file; expected a folder')
-    others = [file.name for file in folder.glob('*') if not file.name.endswith(SUFFIXES)]
-    if others:
-        raise BagError(f'{folder} holds {others[0]!r}, which is not of a recording: not replaced')
+def check_replaceable(folder: Path) -> list[Path]:
+    """Return the files of a recording that may be replaced; none of a folder that is new or empty.
+
+    Raises:
+        BagError: the folder holds something else than the files that `record` wrote there,
+            according to their metadata, or it is none.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise BagError(
+            f'{folder} is a {"link" if folder.is_symlink() else "file"}; expected a folder'
+        )
+    files, written = sorted(folder.glob('*')), _written(folder)
+    for file in files:
+        if file.name not in written or file.is_symlink() or not file.is_file():
+            raise BagError(
+                f'{folder} holds {file.name!r}, which is not of a recording that '
+                f'{RECORDER[1]} completed: not replaced'
+            )
+    return files
+
+
+def _written(folder: Path) -> set[str]:
+    """Return the names of the files in a folder that `record` wrote; none where it wrote none."""
+    try:
+        content = read_yaml(folder / METADATA)['rosbag2_bagfile_information']
+        if RECORDER in content['custom_data'].items():
+            return {METADATA, *content['relative_file_paths']}
+    except (OSError, RobotDynamicsError, LookupError, TypeError, AttributeError):
+        pass  # no metadata, or those of something else
+    return set()
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        for file in check_replaceable(folder):
+            file.unlink()
+        folder.rmdir()
 
 
 def _rosbags() -> tuple[Callable[[Path], Any], Any]:

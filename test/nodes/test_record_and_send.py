@@ -309,6 +309,54 @@ def test_a_recording_is_replaced_on_request_and_nothing_else(graph, states, tmp_
     assert {file.name for file in folder.iterdir()} == {'run.mcap', 'metadata.yaml', 'thesis.tex'}
 
 
+OTHERS = """
+rosbag2_bagfile_information:
+  relative_file_paths: {files}
+  custom_data: {data}
+"""
+OURS = '{recorder: robot-dynamics record}'
+
+
+@pytest.mark.parametrize(
+    ('files', 'held'),
+    [
+        ({'gains.yaml': 'kp: 3'}, 'gains.yaml'),
+        ({'run.mcap/thesis/chapter_1.tex': ''}, 'run.mcap'),
+        ({'metadata.yaml': 'title: a thesis', 'run.mcap': ''}, 'metadata.yaml'),
+        ({'metadata.yaml': '- 1', 'run.mcap': ''}, 'metadata.yaml'),
+        ({'metadata.yaml': '[', 'run.mcap': ''}, 'metadata.yaml'),
+        ({'metadata.yaml/run.mcap': ''}, 'metadata.yaml'),
+        ({'run.mcap': ''}, 'run.mcap'),
+        # Of another recorder
+        ({'metadata.yaml': OTHERS.format(files='[a.tex]', data='null'), 'a.tex': ''}, 'a.tex'),
+        # Of a recording, whose file was replaced by a folder, or that has got another file
+        (
+            {'metadata.yaml': OTHERS.format(files='[run.mcap]', data=OURS), 'run.mcap/a.tex': ''},
+            'run.mcap',
+        ),
+        ({'metadata.yaml': OTHERS.format(files='[run.mcap]', data=OURS), 'a.mcap': ''}, 'a.mcap'),
+        ({'metadata.yaml': OTHERS.format(files='[../a.tex]', data=OURS), 'a.tex': ''}, 'a.tex'),
+    ],
+)
+def test_only_files_that_record_wrote_are_replaced(tmp_path, capsys, files, held):
+    folder = tmp_path / 'run'
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    before = {file: file.is_file() and file.read_text() for file in tmp_path.rglob('*')}
+    assert cli.main(['record', str(folder), '--force', '--timeout', '0.1']) == 2
+    assert f'{folder} holds {held!r}, which is not of a recording' in capsys.readouterr().err
+    after = {file: file.is_file() and file.read_text() for file in tmp_path.rglob('*')}
+    assert after == before
+
+
+def test_a_link_is_not_replaced(tmp_path, capsys):
+    (tmp_path / 'thesis').mkdir()
+    (tmp_path / 'run').symlink_to(tmp_path / 'thesis')
+    assert cli.main(['record', str(tmp_path / 'run'), '--force', '--timeout', '0.1']) == 2
+    assert f'{tmp_path / "run"} is a link; expected a folder' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize('name', ['record', 'send'])
 @pytest.mark.parametrize(
     ('options', 'reason'),
