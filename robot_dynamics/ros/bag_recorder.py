@@ -32,6 +32,10 @@ from robot_dynamics.yaml_text import read_yaml
 
 RECORDER = 'recorder', 'robot-dynamics record'  # in the metadata of its recordings
 DEPTH = 10_000  # messages: several seconds of the fastest drivers
+SAVED = 0.5  # s, between two times at which the file on the disk is complete
+# Records DataEnd (0x0f) and Footer (0x02) without a summary, and the magic bytes.
+END = b'\x0f' + (4).to_bytes(8, 'little') + bytes(4)
+END += b'\x02' + (20).to_bytes(8, 'little') + bytes(20) + b'\x89MCAP0\r\n'
 
 
 class RecordedTopic:
@@ -173,15 +177,47 @@ def record(
         _remove(folder)
         with opened(folder) as bag:
             bag.set_custom_data(*RECORDER)
+            saved = _Saved(bag)
             while not ended:
                 elapsed = time.monotonic() - began
                 ended = client.interrupted or elapsed >= duration
                 for topic in topics:
                     topic.poll()
                     topic.write(bag, types)
+                saved.update(elapsed)
                 show(elapsed)
                 time.sleep(0.0 if ended else POLL)
     return elapsed
+
+
+class _Saved:
+    """Keeps the file on the disk a complete one, so that it is readable if the recorder is killed.
+
+    An end without a summary follows the last chunk; the next chunk replaces it. rosbags keeps
+    messages in memory until a chunk has 1 MiB (0.11.9, storage_mcap.py, McapWriter).
+    """
+
+    def __init__(self, bag: Any):
+        """Save the file of a recording that was opened."""
+        self._storage, self._chunks, self._time = bag.storage, 0, 0.0
+        self._write_end()
+
+    def update(self, elapsed: float) -> None:
+        """Save it after `SAVED`, and where a chunk replaced the end; `elapsed` [s] is the time."""
+        storage = self._storage
+        if elapsed - self._time >= SAVED:
+            self._time = elapsed
+            if any(storage.chunk.msgs.values()):
+                storage.close_chunk()
+        if len(storage.chunks) != self._chunks:
+            self._write_end()
+
+    def _write_end(self) -> None:
+        file, self._chunks = self._storage.bio, len(self._storage.chunks)
+        at = file.tell()
+        file.write(END)
+        file.flush()
+        file.seek(at)
 
 
 def check_replaceable(folder: Path) -> list[Path]:
