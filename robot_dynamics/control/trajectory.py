@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.control import spline
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.errors import JointNamesError, TrajectoryError
+from robot_dynamics.made_once import made_once
 from robot_dynamics.spatial import Array
 
 # Of points without velocities: cubics from rest to rest that do not overshoot, or lines.
@@ -132,7 +132,7 @@ class Trajectory:
         """Time of the last point, s."""
         return float(self.times[-1])
 
-    @cached_property
+    @made_once
     def end(self) -> Reference:
         """Rest (n,) at the last point."""
         q = self.points[0, -1]
@@ -144,7 +144,7 @@ class Trajectory:
         assert q is not None  # positions are always given
         return Waypoint(q, qd, qdd)
 
-    @cached_property
+    @made_once
     def polynomials(self) -> Array:
         """Coefficients (3, m - 1, 6, n) of q, qd and qdd on the segments; see `spline`."""
         q = spline.segments(self.points, np.diff(self.times))

@@ -283,7 +283,7 @@ def test_the_generator_is_all_that_makes_code():
             for file in codegen.rglob('*.py')
         )
     )
-    assert imported == {'codegen', 'errors', 'files'}
+    assert imported == {'codegen', 'errors', 'files', 'made_once'}
 
 
 @pytest.mark.usefixtures('machine')
