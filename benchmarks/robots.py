@@ -12,7 +12,6 @@ import importlib.util
 import re
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,6 +20,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from robot_dynamics.errors import InertialWarning
+from robot_dynamics.made_once import made_once
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.model.robots import random_tree
 from robot_dynamics.urdf.loading import parse_urdf
@@ -53,7 +53,7 @@ class Robot:
     name: str
     urdf: str
 
-    @cached_property
+    @made_once
     def model(self) -> RobotModel:
         """The robot as read by this package."""
         with warnings.catch_warnings():

@@ -42,10 +42,11 @@ from robot_dynamics.algorithms.operational_space import ALL_DIRECTIONS, Operatio
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.errors import ModelError, SingularityError
+from robot_dynamics.made_once import made_once
 from robot_dynamics.model.canonical import ROUNDING, CanonicalTree
 from robot_dynamics.model.inertia import Inertial, to_parameters
 from robot_dynamics.model.robot_model import RobotModel, shortened
-from robot_dynamics.programs import ALGORITHMS, Programs, made_once, make_all_kernels
+from robot_dynamics.programs import ALGORITHMS, Programs, make_all_kernels
 from robot_dynamics.spatial import Array
 
 Method = TypeVar('Method', bound=Callable[..., Any])

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,12 +36,12 @@ from robot_dynamics.codegen.calls import CompiledFunction, compile_program
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.tracing.program import LANES
 from robot_dynamics.friction.coulomb import Friction
+from robot_dynamics.made_once import made_once
 from robot_dynamics.model.canonical import CanonicalTree, canonical_tree
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 Scalars = Sequence[Any]
-T = TypeVar('T')
 
 
 class Robot(NamedTuple):
@@ -213,24 +213,6 @@ ALGORITHMS = {
 # -- the programs of one robot --------------------------------------------------------------------
 
 
-class made_once(Generic[T]):  # noqa: N801  (reads as the decorator it is)
-    """As `functools.cached_property`, without the lock that it has before Python 3.12.
-
-    A child forked while another thread compiles inside such a property would wait for that lock.
-    """
-
-    def __init__(self, method: Callable[[Any], T]):
-        functools.update_wrapper(self, method)  # type: ignore[arg-type]
-        self.method = method
-
-    def __get__(self, owner: Any, kind: type | None = None) -> T:
-        if owner is None:
-            return self  # type: ignore[return-value]
-        # Python finds this before the descriptor from now on.
-        value = owner.__dict__[self.method.__name__] = self.method(owner)
-        return value
-
-
 @dataclass(frozen=True)
 class Variation:
     """Gravity, and the bodies that carry payloads, as inputs of programs."""
@@ -238,7 +220,7 @@ class Variation:
     tree: CanonicalTree  # the robot under this gravity, with these payloads
     carriers: tuple[str, ...] = ()  # a frame of each body that carries a payload
 
-    @functools.cached_property
+    @made_once
     def values(self) -> dict[str, Array]:
         """The values of the inputs that every program of this variation has."""
         moments = [carrier_moments(self.tree, frame) for frame in self.carriers]
@@ -282,7 +264,7 @@ class Programs:
         """Return the programs of a model."""
         return cls(model, canonical_tree(model, snap=snap), snap, backend)
 
-    @functools.cached_property
+    @made_once
     def tree(self) -> CanonicalTree:
         """The robot with its variation."""
         return self.constants if self.variation is None else self.variation.tree
@@ -419,7 +401,7 @@ class Programs:
         # Machine code cannot be pickled.
         return Programs, (self.model, self.constants, self.snap, self.backend, self.variation)
 
-    @functools.cached_property
+    @made_once
     def _fingerprint(self) -> str:
         return self.model.fingerprint()
 
@@ -438,7 +420,7 @@ def make_all_kernels(made: CompiledFunction) -> None:
 def version_of(module: str) -> str:
     """Return a digest of the source that the programs of a module are generated from."""
     packages = alg.__name__, friction.__name__, CanonicalTree.__module__
-    files = scalars.__name__, spatial.__name__, __name__, module
+    files = scalars.__name__, spatial.__name__, made_once.__module__, __name__, module
     folders = [_source(name).parent for name in packages]
     return fingerprint(*folders, *map(_source, files))
 

@@ -205,35 +205,6 @@ def test_methods_run_in_other_processes(arm, load, kind):
     assert np.array_equal(result, held.gravity_torque(q))
 
 
-def test_a_slow_property_of_one_owner_does_not_block_another():
-    entered, go_on = threading.Event(), threading.Event()
-
-    class Owner:
-        def __init__(self, waits):
-            self.waits = waits
-            self.made = 0
-
-        @programs.made_once
-        def value(self):
-            self.made += 1
-            if self.waits:
-                entered.set()
-                go_on.wait()
-            return [self.made]
-
-    slow, fast, found = Owner(True), Owner(False), []
-    making = threading.Thread(target=lambda: slow.value)
-    making.start()
-    entered.wait()
-    looking = threading.Thread(target=lambda: found.append(fast.value), daemon=True)
-    looking.start()
-    looking.join(60)
-    go_on.set()
-    making.join()
-    assert found == [[1]]
-    assert fast.value is fast.value is found[0]
-
-
 def test_values_are_copied(arm):
     gravity = np.array(GRAVITY)
     varied = arm.with_gravity(gravity)

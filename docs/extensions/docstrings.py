@@ -8,8 +8,7 @@ as in Google's style. Napoleon turns the sections into fields; this extension do
 import inspect
 import re
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.programs import made_once
+from robot_dynamics.made_once import made_once
 
 SECTION = re.compile(
     r'^\s*(Args|Arguments|Attributes|Raises|Returns|Yields|Example|Examples|Note|Notes):\s*$'
@@ -29,18 +28,25 @@ def setup(app):
     app.connect('autodoc-process-docstring', restore_property, priority=600)
     app.connect('autodoc-process-signature', name_aliases)
     app.connect('autodoc-skip-member', skip_fields)
-    for name, thing in list(vars(Dynamics).items()):
-        if isinstance(thing, made_once):  # for autodoc a property, as for the reader
-            setattr(Dynamics, name, property(thing.method))
     return {'parallel_read_safe': True}
 
 
 def convert(_app, what, name, thing, _options, lines):
     """Replace the lines of a docstring; those of a data class or named tuple list its fields."""
     lines[:] = converted(lines)
+    if what == 'class':
+        show_properties(thing)
     if what == 'class' and (hasattr(thing, '__dataclass_fields__') or hasattr(thing, '_fields')):
         lines[:] = with_fields(lines, thing)
     kept[name] = list(lines)
+
+
+def show_properties(kind):
+    """Make the properties of a class that are made once such of autodoc, before its members."""
+    for owner in kind.__mro__:
+        for name, thing in list(vars(owner).items()):
+            if isinstance(thing, made_once):
+                setattr(owner, name, property(thing.method))
 
 
 def restore_property(_app, what, name, _thing, _options, lines):

@@ -94,8 +94,8 @@ def excite_robot(options: argparse.Namespace) -> int:
 
     A periodic motion within the limits of positions, velocities, accelerations and efforts,
     without contact between links, optimised for the information on the base parameters. Ramps at
-    both ends; the arm goes slowly to the start. Needs threadpoolctl: pip install
-    robot_dynamics[identify].
+    both ends; the arm goes slowly to the start. Needs threadpoolctl: in a
+    checkout pip install '.[identify]'.
     """
     model = changed_robot(options)
     arm, names = Dynamics(model), model.joint_names

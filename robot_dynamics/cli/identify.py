@@ -111,7 +111,7 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
 def identify_robot(options: argparse.Namespace) -> int:
     """Identify inertias and friction from recordings; exit code 1 if the result is worse.
 
-    Needs cvxpy, clarabel and rosbags: pip install robot_dynamics[identify,bags].
+    Needs cvxpy, clarabel and rosbags: in a checkout pip install '.[identify,bags]'.
     """
     _check(options)
     bags = [recorded(options, file) for file in options.bag]

@@ -34,6 +34,7 @@ from robot_dynamics.settings import GAIN, joint_setting, setting
 from robot_dynamics.spatial import Array
 
 NO_WRENCH = NO_ACCELERATION = np.zeros(6)
+NO_WRENCH.setflags(write=False)
 PER_AXIS = ((), (3,))
 SIZES = {
     'translational_stiffness': PER_AXIS,
@@ -56,6 +57,10 @@ class PoseReference(NamedTuple):
     pose: Array  # (..., 4, 4)
     velocity: Array  # (..., 6) world-aligned at its origin, angular part first, rad/s and m/s
     acceleration: Array = NO_ACCELERATION  # (..., 6) likewise, rad/s^2 and m/s^2; fed forward
+
+    def copied(self) -> PoseReference:
+        """Return the same target in arrays of its own."""
+        return PoseReference(*map(np.array, self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +98,9 @@ class Impedance:
             object.__setattr__(self, name, value)
         angular_first = rows['rotational_stiffness'], rows['translational_stiffness']
         K = np.concatenate([np.broadcast_to(part, 3) for part in angular_first])
-        object.__setattr__(self, 'stiffness', K)
-        damping = np.array([rows['damping_ratio'], rows['posture_damping']])
-        object.__setattr__(self, 'damping', damping)
+        object.__setattr__(self, 'stiffness', coefficients('stiffness', K))
+        damping = rows['damping_ratio'], rows['posture_damping']
+        object.__setattr__(self, 'damping', coefficients('damping', damping))
 
 
 class CartesianTorque(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -101,7 +102,7 @@ class MomentumObserver:
             ModelError: a setting is out of range, or has another number of joints.
         """
         values = checked(settings, arm.model.n)
-        self.settings, n = settings, arm.model.n
+        self.settings, n = deepcopy(settings), arm.model.n
         per_joint = [*friction.coefficients.values(), friction.presliding, values.play]
         self._constants = (
             np.array([values.poles, values.poles_along_momentum]),
@@ -158,13 +159,14 @@ class MomentumObserver:
             qd: (n,) velocities.
             effort: (n,) efforts of the drives that act until t, N m or N.
         """
-        last, sample = self._last, Sample(t, q, qd, effort)
+        # Copies: the arrays of the caller may be those of its next state.
+        last, sample = self._last, Sample(t, *map(np.array, (q, qd, effort)))
         if last is None or self.state is None or not 0 < t - last.t <= self.settings.max_gap:
             self._begin(sample)
             return False
-        delayed = self._delayed(t, effort)
+        delayed = self._delayed(t, sample.effort)
         found = self._observe(
-            q, qd, delayed, np.array([t - last.t]), *self._constants, *self.state
+            sample.q, sample.qd, delayed, np.array([t - last.t]), *self._constants, *self.state
         )
         if not all(np.isfinite(row).all() for row in found):
             self._begin(sample)

@@ -60,7 +60,7 @@ class MotionStart:
         """
         self._model, self._shortest_period = model, shortest_period
         self._turns = WholeTurns(model)
-        self._tolerance = np.asarray(start_tolerance, dtype=float)
+        self._tolerance = np.array(start_tolerance, dtype=float)
         self._stopping_time = stopping_time
 
     def start(self, present: Reference | None, state: JointReading) -> Reference:

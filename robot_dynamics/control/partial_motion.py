@@ -39,9 +39,12 @@ class Combined:
     end: Reference = field(init=False)  # (n,) rest
 
     def __post_init__(self) -> None:
+        parts = tuple(part._replace(joints=np.array(part.joints)) for part in self.parts)
+        object.__setattr__(self, 'parts', parts)
         duration = max(part.path.duration - part.offset for part in self.parts)
         object.__setattr__(self, 'duration', duration)
-        object.__setattr__(self, 'end', self._merged([part.path.end for part in self.parts]))
+        end = self._merged([part.path.end for part in self.parts])
+        object.__setattr__(self, 'end', end.frozen())
 
     def sample(self, t: float) -> Reference:
         """Return the reference (n,) at the time t [s] of the motion."""

@@ -74,7 +74,7 @@ class PayloadTest:
         """Begin at a contact, after the observer's update at the time t [s] and position q."""
         for loaded in self._observers:
             loaded.continue_from(self._observer)
-        self._began, self._q, self._last = t, q, t
+        self._began, self._q, self._last = t, np.array(q), t
         self._payload, self._wrench = _Fit(PAYLOAD), _Fit(WRENCH)
         self._moved = False
 

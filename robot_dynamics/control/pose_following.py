@@ -113,7 +113,7 @@ class PoseFollower:
         if self._goal is not None and 0 < self._stamp - stamp <= self._timeout:
             late = (self._stamp - stamp) / SECOND
             raise TrajectoryError(f'the pose is {late:.3f} s older than the one before it')
-        self._goal, self._stamp, self._received = goal, stamp, self.now
+        self._goal, self._stamp, self._received = np.array(goal), stamp, self.now
         self.phase = Phase.FOLLOWING
 
     def reference(
@@ -153,13 +153,13 @@ class PoseFollower:
             return self._place(frame), NOT_FINITE
         if self.phase is Phase.STOPPING and not self.present.velocity.any():
             self.phase = Phase.HOLDING
-        return self.present, why
+        return self.present.copied(), why
 
     def _place(self, frame: Array) -> PoseReference:
         """Hold the frame at its pose (4, 4)."""
         self.release()
-        self.placed, self.present = True, PoseReference(frame, np.zeros(6))
-        return self.present
+        self.placed, self.present = True, PoseReference(np.array(frame), np.zeros(6))
+        return self.present.copied()
 
     def _is_far(self, way: list[float]) -> bool:
         angle, distance = self._limits.distance

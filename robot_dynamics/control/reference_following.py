@@ -16,6 +16,7 @@ stop without the reference running ahead. A rejected motion changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 
 import numpy as np
 
@@ -112,7 +113,7 @@ class ReferenceFollower:
         self._start_rules = MotionStart(
             model, start_tolerance, self._stopping_time, shortest_period
         )
-        self._tolerances = none(model.n) if tolerances is None else tolerances
+        self._tolerances = none(model.n) if tolerances is None else deepcopy(tolerances)
         self._model = model
         self._timeout = round(input_timeout * SECOND)
 
@@ -251,7 +252,8 @@ class ReferenceFollower:
         """
         complete = self.check(trajectory, stamp)
         self._begin_others(trajectory)
-        self._pending = Pending(trajectory, stamp or None, tolerances or self._tolerances)
+        limits = self._tolerances if tolerances is None else deepcopy(tolerances)
+        self._pending = Pending(trajectory, stamp or None, limits)
         self.execution.conclude(Outcome.REPLACED)
         self.execution = Execution()
         return complete
@@ -270,7 +272,7 @@ class ReferenceFollower:
         Raises TrajectoryError if it has an unknown joint, or no state was received.
         """
         start = self._start(self._known_state())
-        return self._start_rules.completed(trajectory, start), start
+        return self._start_rules.completed(trajectory, start), start.copied()
 
     def _known_state(self) -> JointReading:
         if self._state is None:
@@ -301,7 +303,8 @@ class ReferenceFollower:
             now = (self.now - motion.start) / SECOND
             stream = motion.path if isinstance(motion.path, Streamed) else None
         self._broken = True  # unless this reference is accepted
-        path = self._start_rules.streamed(reference, stream, now, since / SECOND, before, state)
+        wanted = reference.frozen()
+        path = self._start_rules.streamed(wanted, stream, now, since / SECOND, before, state)
         self._broken = False
         if self._pending is None or self._pending.is_due(self.now):
             self._pending = None
@@ -344,6 +347,7 @@ class ReferenceFollower:
             state: the robot's.
             returned: whether joint states were missing before it, by a clock of the caller.
         """
+        state = _own(state)
         before, self._state = self._state, state
         self.placed, self._moved = self._moved, False
         motion = self.motion
@@ -393,7 +397,7 @@ class ReferenceFollower:
         if why and self.motion is not None:
             self.present = self._sample(self.motion)
         assert self.present is not None  # there is a motion
-        return self.present, why
+        return self.present.copied(), why
 
     def _path_violation(self, motion: Motion, state: JointReading) -> str:
         """Return why the path of a trajectory has been left, or ''."""
@@ -465,6 +469,12 @@ class ReferenceFollower:
             if self._start_rules.is_off(wanted, state.q):
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''
+
+
+def _own(state: JointReading) -> JointReading:
+    """Return a state with positions and velocities that its caller cannot change."""
+    qd = None if state.qd is None else np.array(state.qd)
+    return state._replace(q=np.array(state.q), qd=qd)
 
 
 def _measured(state: JointReading) -> Reference:

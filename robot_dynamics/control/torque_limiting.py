@@ -12,6 +12,7 @@ the same answer.
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -56,7 +57,7 @@ class TorqueGate:
         """
         self._counts = counts
         self._saturated = np.zeros(len(limits.effort), dtype=bool)
-        self.last = np.zeros(len(limits.effort)) if last is None else last
+        self.last = np.zeros(len(limits.effort)) if last is None else np.array(last)
         self.limit(limits)
         self.close()
 
@@ -65,7 +66,7 @@ class TorqueGate:
         for name, most in (('rate', limits.rate), ('step', limits.step)):
             if not np.all(np.asarray(most) > 0):
                 raise ValueError(f'{name} is {most}; it must be positive, inf for no limit')
-        self._limits = limits
+        self._limits = deepcopy(limits)
         self._has_rate = bool(np.isfinite(limits.rate).any() or np.isfinite(limits.step).any())
 
     def soften(self) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +24,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.control import spline
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.errors import JointNamesError, TrajectoryError
+from robot_dynamics.made_once import made_once
 from robot_dynamics.spatial import Array
 
 # Of points without velocities: cubics from rest to rest that do not overshoot, or lines.
@@ -37,6 +37,17 @@ class Reference(NamedTuple):
     q: Array  # rad or m
     qd: Array  # rad/s or m/s
     qdd: Array  # rad/s^2 or m/s^2
+
+    def copied(self) -> Reference:
+        """Return the same motion in arrays of its own."""
+        return Reference(*map(np.array, self))
+
+    def frozen(self) -> Reference:
+        """Return the same motion in read-only arrays of its own."""
+        result = self.copied()
+        for array in result:
+            array.setflags(write=False)
+        return result
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -121,11 +132,11 @@ class Trajectory:
         """Time of the last point, s."""
         return float(self.times[-1])
 
-    @cached_property
+    @made_once
     def end(self) -> Reference:
         """Rest (n,) at the last point."""
         q = self.points[0, -1]
-        return Reference(q, np.zeros_like(q), np.zeros_like(q))
+        return Reference(q, np.zeros_like(q), np.zeros_like(q)).frozen()
 
     def waypoint(self, k: int) -> Waypoint:
         """Return the data of point k; k may count from the end."""
@@ -133,7 +144,7 @@ class Trajectory:
         assert q is not None  # positions are always given
         return Waypoint(q, qd, qdd)
 
-    @cached_property
+    @made_once
     def polynomials(self) -> Array:
         """Coefficients (3, m - 1, 6, n) of q, qd and qdd on the segments; see `spline`.
 

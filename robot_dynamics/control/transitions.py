@@ -34,8 +34,8 @@ NEGLIGIBLE = 1e-6  # rad or m, and per second: a smaller difference needs no joi
 
 
 def at_rest(q: Array) -> Reference:
-    """Return the reference (n,) that stays at q."""
-    return Reference(q, np.zeros_like(q), np.zeros_like(q))
+    """Return the reference (n,) that stays at q, in read-only arrays."""
+    return Reference(q, np.zeros_like(q), np.zeros_like(q)).frozen()
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +55,15 @@ class Stop:
     def __post_init__(self) -> None:
         # Distance of a constant deceleration: |v| T / 2
         end = at_rest(self.start.q + self.start.qd * self.times / 2)
+        object.__setattr__(self, 'start', self.start.frozen())
+        object.__setattr__(self, 'times', np.array(self.times))
         object.__setattr__(self, 'end', end)
         object.__setattr__(self, 'duration', float(self.times.max(initial=0.0)))
 
     def sample(self, t: float) -> Reference:
         """Return the reference at the time t [s] since the start."""
         if t >= self.duration:
-            return self.end
+            return self.end.copied()
         T = np.where(self.times > 0, self.times, 1.0)
         s = np.clip(t, 0.0, self.times)
         q, v, _ = self.start
@@ -87,6 +89,9 @@ class YieldingStop:
 
     stop: Stop
     arm: Reference
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'arm', self.arm.frozen())
 
     @property
     def duration(self) -> float:

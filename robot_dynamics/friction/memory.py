@@ -69,7 +69,8 @@ class FrictionWithOffset:
 
     def __init__(self, friction: FrictionModel, offset: Array):
         """Add an offset (n,), N m or N, to friction of n joints."""
-        self._friction, self._offset = friction, offset
+        self._friction = friction
+        self._offset: Array = np.array(offset)
         self.coefficients, self.uses_load = friction.coefficients, friction.uses_load
 
     def move(self, q: Array) -> None:

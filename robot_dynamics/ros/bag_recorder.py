@@ -10,7 +10,6 @@ Source: rosbags, https://ternaris.gitlab.io/rosbags, an optional dependency.
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,12 +19,23 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dynamics.identification.recordings.bag import REPAIR, BagError, rosbags_missing
+from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.identification.recordings.bag import (
+    METADATA,
+    REPAIR,
+    BagError,
+    rosbags_missing,
+)
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.graph_client import POLL, GraphClient, GraphError
+from robot_dynamics.yaml_text import read_yaml
 
-SUFFIXES = '.mcap', '.db3', '.yaml', '.zstd', '.db3-wal', '.db3-shm'  # of files of a recording
+RECORDER = 'recorder', 'robot-dynamics record'  # in the metadata of its recordings
 DEPTH = 10_000  # messages: several seconds of the fastest drivers
+SAVED = 0.5  # s, between two times at which the file on the disk is complete
+# Records DataEnd (0x0f) and Footer (0x02) without a summary, and the magic bytes.
+END = b'\x0f' + (4).to_bytes(8, 'little') + bytes(4)
+END += b'\x02' + (20).to_bytes(8, 'little') + bytes(20) + b'\x89MCAP0\r\n'
 
 
 class RecordedTopic:
@@ -164,27 +174,89 @@ def record(
         )
     began, elapsed, ended = time.monotonic(), 0.0, False
     with _errors_named(folder):
-        if folder.exists():
-            shutil.rmtree(folder)
+        _remove(folder)
         with opened(folder) as bag:
+            bag.set_custom_data(*RECORDER)
+            saved = _Saved(bag)
             while not ended:
                 elapsed = time.monotonic() - began
                 ended = client.interrupted or elapsed >= duration
                 for topic in topics:
                     topic.poll()
                     topic.write(bag, types)
+                saved.update(elapsed)
                 show(elapsed)
                 time.sleep(0.0 if ended else POLL)
     return elapsed
 
 
-def check_replaceable(folder: Path) -> None:
-    """Raise BagError unless a folder is new, empty, or holds the files of a recording alone."""
-    if folder.exists() and not folder.is_dir():
-        raise BagError(f'{folder} is a file; expected a folder')
-    others = [file.name for file in folder.glob('*') if not file.name.endswith(SUFFIXES)]
-    if others:
-        raise BagError(f'{folder} holds {others[0]!r}, which is not of a recording: not replaced')
+class _Saved:
+    """Keeps the file on the disk a complete one, so that it is readable if the recorder is killed.
+
+    An end without a summary follows the last chunk; the next chunk replaces it. rosbags keeps
+    messages in memory until a chunk has 1 MiB (0.11.9, storage_mcap.py, McapWriter).
+    """
+
+    def __init__(self, bag: Any):
+        """Save the file of a recording that was opened."""
+        self._storage, self._chunks, self._time = bag.storage, 0, 0.0
+        self._write_end()
+
+    def update(self, elapsed: float) -> None:
+        """Save it after `SAVED`, and where a chunk replaced the end; `elapsed` [s] is the time."""
+        storage = self._storage
+        if elapsed - self._time >= SAVED:
+            self._time = elapsed
+            if any(storage.chunk.msgs.values()):
+                storage.close_chunk()
+        if len(storage.chunks) != self._chunks:
+            self._write_end()
+
+    def _write_end(self) -> None:
+        file, self._chunks = self._storage.bio, len(self._storage.chunks)
+        at = file.tell()
+        file.write(END)
+        file.flush()
+        file.seek(at)
+
+
+def check_replaceable(folder: Path) -> list[Path]:
+    """Return the files of a recording that may be replaced; none of a folder that is new or empty.
+
+    Raises:
+        BagError: the folder holds something else than the files that `record` wrote there,
+            according to their metadata, or it is none.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise BagError(
+            f'{folder} is a {"link" if folder.is_symlink() else "file"}; expected a folder'
+        )
+    files, written = sorted(folder.glob('*')), _written(folder)
+    for file in files:
+        if file.name not in written or file.is_symlink() or not file.is_file():
+            raise BagError(
+                f'{folder} holds {file.name!r}, which is not of a recording that '
+                f'{RECORDER[1]} completed: not replaced'
+            )
+    return files
+
+
+def _written(folder: Path) -> set[str]:
+    """Return the names of the files in a folder that `record` wrote; none where it wrote none."""
+    try:
+        content = read_yaml(folder / METADATA)['rosbag2_bagfile_information']
+        if RECORDER in content['custom_data'].items():
+            return {METADATA, *content['relative_file_paths']}
+    except (OSError, RobotDynamicsError, LookupError, TypeError, AttributeError):
+        pass  # no metadata, or those of something else
+    return set()
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        for file in check_replaceable(folder):
+            file.unlink()
+        folder.rmdir()
 
 
 def _rosbags() -> tuple[Callable[[Path], Any], Any]:

@@ -29,7 +29,6 @@ systems" (1996).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
@@ -41,6 +40,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
+from robot_dynamics.made_once import made_once
 from robot_dynamics.settings import checked, setting
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.spatial import Array
@@ -89,7 +89,7 @@ class Plane:
         """Return n (m, 3) with n . (p' - p) = x - x' for motions of points from p to p'."""
         return np.broadcast_to(self._unit, p.shape)
 
-    @functools.cached_property
+    @made_once
     def _unit(self) -> Array:
         n = _vector('normal', self.normal)
         return np.asarray(n / np.linalg.norm(n))

@@ -92,7 +92,7 @@ def asset_findings(robot: Description) -> Iterator[Finding]:
         why = 'wrong shapes' if link.geometry.faults else 'no geometry with a volume'
         for error in link.geometry.unread:
             if isinstance(error, TrimeshMissing):
-                why = "trimesh is not installed: pip install 'robot_dynamics[check]'"
+                why = "trimesh is not installed: in a checkout pip install '.[check]'"
             elif isinstance(error, MeshNotFound):
                 yield Finding('warning', 'mesh-unresolved', link.name, str(error))
             else:

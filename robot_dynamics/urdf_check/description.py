@@ -11,13 +11,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from robot_dynamics.errors import ModelError
+from robot_dynamics.made_once import made_once
 from robot_dynamics.model.inertia import Inertial, symmetric
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array, pose, rotation_rpy
@@ -89,12 +89,12 @@ class Description:
     model: RobotModel | None  # None if it cannot be built
     rejection: str | None  # why
 
-    @cached_property
+    @made_once
     def inward(self) -> Mapping[str, Joint]:
         """The joint between each link and its parent."""
         return {joint.child: joint for joint in self.joints.values()}
 
-    @cached_property
+    @made_once
     def outward(self) -> Mapping[str, list[Joint]]:
         """The joints that leave each link."""
         joints: dict[str, list[Joint]] = {name: [] for name in self.links}
@@ -102,12 +102,12 @@ class Description:
             joints.setdefault(joint.parent, []).append(joint)
         return joints
 
-    @cached_property
+    @made_once
     def offsets(self) -> Array:
         """Magnitudes (joints, 3) of the coordinates of the joints in their parents."""
         return np.abs([joint.placement[:3, 3] for joint in self.joints.values()])
 
-    @cached_property
+    @made_once
     def placements(self) -> Mapping[str, Array]:
         """Pose (4, 4) of each link in the root at zero joint positions, empty without a tree."""
         if self.model is None:
@@ -122,7 +122,7 @@ class Description:
                 waiting.append(joint.child)
         return poses
 
-    @cached_property
+    @made_once
     def rigid(self) -> Mapping[str, str]:
         """The first link of the rigid body that each link belongs to; empty without a tree."""
         first: dict[str, str] = {}

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from robot_dynamics.algorithms.regressor import regressor
 from robot_dynamics.algorithms.rnea import rnea
+from robot_dynamics.made_once import made_once
 from robot_dynamics.model.canonical import canonical_tree
 from robot_dynamics.model.inertia import to_parameters
 from robot_dynamics.model.robot_model import RobotModel
@@ -56,28 +57,28 @@ class Difference:
     states: States
     reported: Array
 
-    @cached_property
+    @made_once
     def ours(self) -> Array:
         """Torques (k, n) of the model."""
         return torques(self.model, self.states)
 
-    @cached_property
+    @made_once
     def r(self) -> Array:
         """Reported torques minus ours (k, n)."""
         return self.reported - self.ours
 
-    @cached_property
+    @made_once
     def tolerance(self) -> float:
         """Largest difference [N m or N] that an explanation may leave unexplained."""
         rounding = ROUNDING * np.abs(self.ours).max(initial=0.0)
         return float(EXPLAINED * np.abs(self.r).max() + rounding)
 
-    @cached_property
+    @made_once
     def independent_states(self) -> int:
         """Number of states that are not neighbours of one another."""
         return independent(self.states)
 
-    @cached_property
+    @made_once
     def link_columns(self) -> Array:
         """The regressor Y (k, n, nb, 10) of the model."""
         return link_columns(self.model, self.states)

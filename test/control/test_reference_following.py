@@ -292,7 +292,7 @@ def test_a_stream_is_followed_while_it_lasts(follower, elbow):
         sampled(follower, seconds)
         stream(follower, wanted)
     for seconds in (1.951, 2.05):
-        assert sampled(follower, seconds)[0] is wanted
+        np.testing.assert_array_equal(sampled(follower, seconds)[0], wanted)
     _, dropped = sampled(follower, 2.051, q=(0.01, 0.02))
     assert dropped == 'the stream of references has stopped'
     times, rows = run(follower, 2.052, 2.4)
@@ -362,7 +362,7 @@ def test_a_stream_continues_until_a_trajectory_begins(follower):
     for seconds in (1.2, 1.249):
         stream(follower, wanted)  # the stream goes on, and the trajectory is still pending
         reference, _ = sampled(follower, seconds)
-    assert reference is wanted
+    np.testing.assert_array_equal(reference, wanted)
     run(follower, 1.25, 1.5)
     assert follower.doing == 'following a trajectory of 0.5 s'
     run(follower, 1.501, 1.8)

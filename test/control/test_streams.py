@@ -12,6 +12,7 @@ from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.errors import TrajectoryError
 from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.urdf.loading import load_urdf
 
 S, MS = 1_000_000_000, 1_000_000
 LIMIT = np.array([2.5, 2.0])
@@ -272,3 +273,28 @@ def test_a_last_point_that_is_repeated_at_rest_has_no_acceleration(side, joint):
     arm.follower.follow_reference(Reference(*np.array(rows).T), arm.now)
     arm.state()
     np.testing.assert_array_equal(arm.rows[-1][1:], 0.0)
+
+
+@pytest.mark.xfail(strict=True, reason='a stream places all joints where one is off')
+@mirrored
+def test_a_wrist_that_is_off_does_not_place_the_other_joints_at_rest(side):
+    model, wrist, start = load_urdf('panda'), 6, np.array([0, -0.6, 0, -2.2, 0, 1.6, 0.8])
+    others, most = np.arange(model.n) != wrist, 1e-3 * acceleration_limit(model)
+    follower = ReferenceFollower(model, np.full(model.n, 0.1), 0.1)
+    speed, q, last = side * 0.2 * model.velocity_limit, start, None
+    for k in range(600):
+        # The arm is where its reference is, but for its wrist, which is ahead after 0.3 s.
+        measured = np.where(others | (k < 300), q, q + side * 0.105)
+        reference, _ = follower.reference(JointReading(5 * S + k * MS, measured, speed, None))
+        if k > 250:  # the stream has a constant velocity
+            change = np.abs(reference.qd - last.qd)[others]
+            assert (change <= 1.001 * most[others]).all()
+        q, last = reference.q, reference
+        if k % 20 == 0:
+            t = 1e-3 * k
+            ramp = min(t, 0.2)  # s, in which the stream accelerates
+            wanted = Reference(
+                start + speed * (t - ramp + ramp**2 / 0.4), speed * ramp / 0.2, 0 * speed
+            )
+            follower.follow_reference(wanted, follower.now)
+    assert (np.abs(last.q - start)[others] > 0.05).all()

@@ -37,6 +37,9 @@ GENERATORS = ('codegen',)
 
 CHECKSUM_SIZE = hashlib.sha256().digest_size
 
+# What a header raises that no version of this file wrote.
+NOT_READ = ValueError, SyntaxError, TypeError, MemoryError, RecursionError
+
 # Bytes of one entry, and of all together. An arm has some fifty entries, 1 MB.
 LARGEST_ENTRY = 1 << 26
 LARGEST_TOTAL = 1 << 28
@@ -127,7 +130,10 @@ def read(key: str) -> tuple[Any, bytes] | None:
     if content[:start] != MAGIC + hashlib.sha256(body).digest():
         return None
     header, _, code = body.partition(b'\n')
-    found, remembered = ast.literal_eval(header.decode())
+    try:
+        found, remembered = ast.literal_eval(header.decode())
+    except NOT_READ:
+        return None
     return (remembered, code) if found == key else None
 
 

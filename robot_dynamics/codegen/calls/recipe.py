@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program is recorded from, and its form: straight line, vectorized branches, or loops."""
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ from robot_dynamics.codegen.loops.loop_program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.graph import TooLong
 from robot_dynamics.codegen.tracing.program import LANES, NO_OPERATIONS, Program, sizes
 from robot_dynamics.codegen.tracing.trace import trace
+from robot_dynamics.made_once import made_once
 
 # Straight lines of more instructions take long to compile and are not faster than loops. Recording
 # stops at this number of nodes.
@@ -39,7 +39,7 @@ class Recipe:
     loops: LoopForm | None = None
     vectors: bool = False  # in straight-line programs
 
-    @functools.cached_property
+    @made_once
     def program(self) -> Program | LoopProgram:
         """The program, recorded when it is first asked for.
 
@@ -110,7 +110,7 @@ class Recipe:
             limit=limit,
         )
 
-    @functools.cached_property
+    @made_once
     def identity(self) -> str:
         """A text that differs where programs differ."""
         if self.key is None:

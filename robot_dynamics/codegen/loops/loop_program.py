@@ -16,7 +16,6 @@ both. There, several entries are computed at once.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 from collections import Counter
@@ -25,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from robot_dynamics.codegen.tracing.program import Program, Signature
+from robot_dynamics.made_once import made_once
 
 # Where a step finds its inputs, beside those of the whole program: ('input', where, column).
 TABLE, OWN, PARENT = 'table', 'own', 'parent'
@@ -52,7 +52,7 @@ class Rows:
         ]
         return cls(tuple(parents), tuple(kinds))
 
-    @functools.cached_property
+    @made_once
     def members(self) -> list[list[int]]:
         """The rows of each kind."""
         members: list[list[int]] = [[] for _ in range(max(self.kinds) + 1)]
@@ -67,7 +67,7 @@ class Rows:
         """Tell whether rows of a kind have no parents."""
         return self.parents[self.members[kind][0]] < 0
 
-    @functools.cached_property
+    @made_once
     def depth(self) -> int:
         """The number of rows in the longest line of rows that carry each other."""
         return 1 + max(len(self.carriers(row)) for row in range(len(self)))

@@ -42,5 +42,5 @@ def single_thread() -> Iterator[None]:
 def _missing(error: ImportError) -> SolverError:
     return SolverError(
         f'identification needs cvxpy, clarabel and threadpoolctl; one cannot be imported '
-        f'({error}): pip install robot_dynamics[identify]'
+        f"({error}): in a checkout pip install '.[identify]'"
     )

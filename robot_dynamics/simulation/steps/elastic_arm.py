@@ -15,7 +15,6 @@ their own axes only.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -29,6 +28,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.friction.impulses import DryFriction
+from robot_dynamics.made_once import made_once
 from robot_dynamics.settings import checked
 from robot_dynamics.simulation.joint_models.selection import Elasticity
 from robot_dynamics.simulation.steps.body import (
@@ -171,7 +171,7 @@ class ElasticArm:
                     'implicit_midpoint has no limit'
                 )
 
-    @functools.cached_property
+    @made_once
     def fastest(self) -> float:
         """The largest frequency of the springs [rad/s]."""
         return float(np.sqrt(fastest_of(self, self.springs.K)))

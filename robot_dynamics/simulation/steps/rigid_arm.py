@@ -18,7 +18,8 @@ from robot_dynamics.algorithms.simulation_step import State, held_friction
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.friction.impulses import DryFriction
-from robot_dynamics.programs import Robot, Scalars, made_once
+from robot_dynamics.made_once import made_once
+from robot_dynamics.programs import Robot, Scalars
 from robot_dynamics.rollout import MOST_COUPLED
 from robot_dynamics.simulation.converged import solved
 from robot_dynamics.simulation.steps.body import Energy, FrictionPart, Step, slowed_by_arrays
@@ -44,7 +45,7 @@ class RigidArm:
         }
         self.lower, self.upper = arm.model.lower, arm.model.upper
 
-    @functools.cached_property
+    @made_once
     def friction(self) -> Friction:
         """Friction of the joints."""
         return Friction(self.arm.model.viscous, self.arm.model.coulomb)

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.made_once import made_once
 from robot_dynamics.model.states import States
 from robot_dynamics.spatial import Array
 from robot_dynamics.textbook.grading.functions import Function
@@ -137,7 +137,7 @@ class Examination:
         """Return whether a term is known to be wrong."""
         return (source.function, source.term) in self.wrong
 
-    @cached_property
+    @made_once
     def inertia(self) -> Source | None:
         """The source of M that others are compared with: a right one if there is one."""
         found = [s for s in self.sources if s.term == 'M']
@@ -166,7 +166,7 @@ class Examination:
 
     # -- sizes ----------------------------------------------------------------------------------
 
-    @cached_property
+    @made_once
     def scales(self) -> dict[str, float]:
         """Sizes of the terms over the states; those of torques are the same."""
         sizes = dict.fromkeys(('M', 'h', 'g', *(s.term for s in self.sources)), 0.0)

@@ -2,6 +2,7 @@
 """Machine code on disk: found again, never trusted blindly, never in the way."""
 
 import concurrent.futures
+import hashlib
 import os
 import re
 import stat
@@ -68,6 +69,24 @@ def test_every_corruption_is_detected(own_directory):
         path.write_bytes(bad)
         assert cache.read('text') is None
     assert cache.kept('text', lambda: ({'a': 1}, CODE)) == ({'a': 1}, CODE)
+
+
+HEADERS = [
+    *(b'', b'\xff\xfe', b'\0', b'text', b'(', b'1', b"('text',)", b"('text', 1, 2)", b'"ab"'),
+    *(b'[[1], 2]', b'{[]: 1}', b"('text', open('file'))", b'(' * 100_000, b'-' * 100_000 + b'1'),
+]
+
+
+@pytest.mark.parametrize('header', HEADERS, ids=lambda header: repr(header[:12]))
+def test_an_entry_with_a_valid_sum_and_a_bad_header_is_made_anew(own_directory, header):
+    cache.write('text', {'a': 1}, CODE)
+    cache.kept('text', lambda: ({'a': 1}, CODE))
+    for path in entries(own_directory):
+        body = header + b'\n' + CODE
+        path.write_bytes(cache.MAGIC + hashlib.sha256(body).digest() + body)
+    assert cache.read('text') is None
+    assert cache.kept('text', lambda: ({'a': 2}, CODE)) == ({'a': 2}, CODE)
+    assert cache.kept('text', lambda: ({'a': 3}, CODE)) == ({'a': 2}, CODE)
 
 
 def test_an_entry_under_the_name_of_another_is_not_used(own_directory):
@@ -283,7 +302,7 @@ def test_the_generator_is_all_that_makes_code():
             for file in codegen.rglob('*.py')
         )
     )
-    assert imported == {'codegen', 'errors', 'files'}
+    assert imported == {'codegen', 'errors', 'files', 'made_once'}
 
 
 @pytest.mark.usefixtures('machine')

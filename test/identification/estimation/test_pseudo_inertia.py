@@ -165,4 +165,4 @@ def test_the_solver_is_imported_for_the_solution_alone():
     result = subprocess.run([sys.executable, '-c', WITHOUT], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith('SolverError identification needs cvxpy, clarabel and')
-    assert 'pip install robot_dynamics[identify]' in result.stdout
+    assert "pip install '.[identify]'" in result.stdout

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of control keep no array of their caller: a reused buffer changes no later result."""
+
+import enum
+import importlib
+import inspect
+import itertools
+import pkgutil
+from collections import Counter
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import robot_dynamics as rd
+from robot_dynamics import control
+from robot_dynamics.control import Gains, Impedance, PoseReference, Reference, Trajectory
+from robot_dynamics.control.contact import ContactDetector
+from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced, FreeMotion
+from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
+from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
+from robot_dynamics.control.impedance import CartesianImpedance, StiffnessRamp
+from robot_dynamics.control.joint_reading import JointMap, JointReading, JointStateReader
+from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.control.motion_start import MotionStart, WholeTurns
+from robot_dynamics.control.partial_motion import Combined, Part
+from robot_dynamics.control.payload_test import PayloadTest
+from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
+from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.speed_override import SpeedOverride
+from robot_dynamics.control.tolerances import Tolerances
+from robot_dynamics.control.torque_limiting import Limits, TorqueGate
+from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
+from robot_dynamics.friction import memory
+from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.friction.memory import FrictionWithOffset, TrackedFriction
+from robot_dynamics.model.robots import planar_2r
+
+MS = 1_000_000  # ns
+ARM = rd.Dynamics(replace(planar_2r(), velocity_limit=np.full(2, 2.5)))
+NAMES, TIP = ARM.model.joint_names, ARM.model.link_names[-1]
+MOVES = [[np.sin(0.3 * k + j) for j in range(2)] for k in range(4)]  # rad, rad/s or N m
+
+
+class Caller:
+    """Caller of an object, whose arrays are overwritten after each call if it reuses them."""
+
+    def __init__(self, reuses):
+        self._reuses, self._arrays, self.results = reuses, [], []
+
+    def __call__(self, values):
+        """Return an array with these values."""
+        self._arrays.append(np.array(values))
+        return self._arrays[-1]
+
+    def reference(self, *rows):
+        return Reference(*map(self, rows))
+
+    def reuse(self, *results):
+        """Keep the results of a call, then use its arrays, and those that it returned, again."""
+        results = [value for value in flat(results) if value is not None]
+        self.results += [np.array(value) for value in results]
+        self._arrays += [value for value in results if isinstance(value, np.ndarray)]
+        for array in self._arrays:
+            if self._reuses and array.flags.writeable:
+                array[...] = ~array if array.dtype == bool else array + 0.37
+        self._arrays.clear()
+
+
+def flat(results):
+    for value in results:
+        if isinstance(value, tuple):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def trajectory(given, times=(0.0, 0.2, 0.4)):
+    rows = [[0.0, 0.0], [0.05, 0.02], [0.0, 0.1]]
+    return Trajectory(NAMES, given(times), given(rows), given(np.zeros((3, 2))))
+
+
+def friction(given, law='coulomb_memory'):
+    return JointFriction(LAWS[law], {'coulomb': given([0.4, 0.3])}, given([0.01, 0.02]))
+
+
+def observer(given):
+    settings = ObserverSettings(effort_lead=0.01, play=given([1e-3, 2e-3]))
+    one = MomentumObserver(ARM, friction(given), settings)
+    given.reuse()
+    return one
+
+
+def states():
+    """Return states (t, q, qd, effort) that reach the level of contact after the first two."""
+    for k in range(12):
+        q = np.array([0.1, -0.2]) + 0.05 * np.sin([0.5 * k, 0.3 * k])
+        yield 1e-3 * k, q, np.array([0.3, -0.1]), np.sin([0.3 * k, k]) + (20.0 if k > 2 else 0.0)
+
+
+def observe(given):
+    one = observer(given)
+    for t, *rows in states():
+        one.update(t, *map(given, rows))
+        given.reuse()
+        given.results += [one.external_torque, one.prompt_torque, one.settings.play]
+
+
+def carry_payload(given):
+    """Turn at constant velocity with a payload that the observer's arm lacks."""
+    one, loaded = observer(given), ARM.with_payload(TIP, 1.5, [0.1, 0.0, 0.0])
+    test, found, qd = PayloadTest(one, TIP), None, np.array([0.5, -0.3])
+    for k in range(300):
+        q = np.array([-1.0, 0.4]) + 1e-3 * k * qd
+        effort = loaded.inverse_dynamics(q + 0.01 * qd, qd, np.zeros(2))
+        one.update(1e-3 * k, q, qd, effort)
+        if k == 1:
+            test.start(1e-3, given(q))
+            given.reuse()
+        if k > 1:
+            found = test.update(1e-3 * k, *map(given, (q, qd, effort)), given([0.1, 0.1]))
+            given.reuse(found)
+    assert found.moved
+
+
+def detect(given):
+    one = observer(given)
+    values = {name: given([0.1, 0.2]) for name in ('noise', 'noise_per_momentum', 'level')}
+    detector = ContactDetector(one, TIP, ContactThresholds(**values))
+    given.reuse()
+    for t, *rows in states():
+        if one.update(t, *rows):
+            contact = detector.update(t, *map(given, rows))
+            given.reuse()
+            given.results.append(contact.excess)
+    assert contact.kind != 'none'
+
+
+def learn(given):
+    one, motion, debounced = observer(given), FreeMotion(2), Debounced()
+    for t, *rows in states():
+        if one.update(t, *rows):
+            motion.add(t, one)
+            given.reuse(debounced.add(t, given(rows[-1])))
+    given.results += list(vars(motion.learned().thresholds).values())
+
+
+def estimate_wrench(given):
+    one = ContactWrenchEstimator(ARM, TIP, 'force')
+    for q, r in itertools.pairwise(MOVES):
+        given.reuse(one.estimate(given(q), given(r), given([0.1, 0.2])))
+
+
+def differentiate(kind):
+    def run(given):
+        one = kind()
+        for k, row in enumerate(MOVES):
+            given.reuse(one.update(1e-3 * k, given(row)))
+            given.reuse(one.update(1e-3 * k, given(row)))
+
+    return run
+
+
+def pose(x):
+    T = np.eye(4)
+    T[:3, 3] = x, 0.1, 0.2
+    return T
+
+
+def impedance(given, stiffness=600.0):
+    rows = {'translational_stiffness': given([stiffness] * 3), 'damping_ratio': given(0.7)}
+    return Impedance(**rows, posture_stiffness=given([1.0, 2.0]))
+
+
+def press(given):
+    law = CartesianImpedance(ARM, TIP)
+    soft, stiff = impedance(given, 100.0), impedance(given)
+    ramp = StiffnessRamp(soft)
+    given.reuse()
+    for q in MOVES:
+        wanted = ramp.advance(stiff, 1e-3, given(np.full(6, 0.01)))
+        given.reuse(wanted.stiffness, wanted.damping)
+        target = PoseReference(given(pose(0.3)), given(np.zeros(6)))
+        rest = given([0.0, 0.0])
+        given.reuse(law.torque(given(q), rest, target, ramp.present, posture=given(MOVES[0])))
+        given.results.append(ramp.energy)
+
+
+def read_joints(given):
+    one = JointStateReader(NAMES, 0.1, VelocityFilter())
+    for k, q in enumerate(MOVES):
+        joint = slice(k % 2, None)  # the second joint alone, each second time
+        names, none = list(NAMES[joint]), given([])
+        message = SimpleNamespace(
+            name=names, position=given(q)[joint], velocity=none, effort=given(q)[joint]
+        )
+        given.reuse(one.read(message, 5 * k * MS))
+        names.reverse()
+
+
+def start_motion(given):
+    rules = MotionStart(ARM.model, given([0.1, 0.2]), lambda _: 0.25, 0.002)
+    given.reuse()
+    present = Reference(*np.zeros((3, 2)))
+    for q in ([0.15, 0.0], [0.0, 0.25], [0.05, 0.15], [0.3, 0.5]):
+        given.results += rules.start(present, JointReading(0, given(q), None, None))
+        given.reuse()
+
+
+def nearest_turn(given):
+    turns = WholeTurns(planar_2r())
+    for q in MOVES:
+        given.reuse(turns.nearest(given(q) + 7.0, given(q)))
+
+
+class Arm:
+    """A perfect arm that follows a reference, with states at 1 kHz."""
+
+    def __init__(self, given):
+        limits = Tolerances(given([0.05, 0.06]), given([0.05, 0.06]), given([0.5, 0.6]))
+        self.follower = ReferenceFollower(ARM.model, given([0.1, 0.2]), 0.1, tolerances=limits)
+        self.given, self.stamp, self.q = given, 0, np.zeros(2)
+        given.reuse()
+        self.states(2)
+
+    def states(self, count, error=0.0):
+        for _ in range(count):
+            self.stamp += MS
+            q, qd = self.given(self.q + error), self.given([0.2, -0.1])
+            found, _ = self.follower.reference(JointReading(self.stamp, q, qd, None))
+            self.q = np.array(found.q)
+            self.given.reuse(found)
+
+
+def follow(given):
+    arm = Arm(given)
+    limits = Tolerances(given([0.05, 0.06]), given([0.0, 0.0]))
+    arm.follower.follow(trajectory(given), 0, limits)
+    given.reuse()
+    arm.states(60)
+    arm.follower.stop()
+    arm.states(20)
+    for k in range(6):
+        stream = given.reference(arm.q + 1e-4, [0.01, 0.01], [0.0, 0.0])
+        arm.follower.follow_reference(stream, arm.stamp)
+        given.reuse()
+        arm.states(20 if k == 5 else 2)
+    given.reuse(arm.follower.completed(trajectory(given))[1])
+    arm.follower.collide('a test')
+    arm.states(3)
+    arm.follower.follow(trajectory(given), 0)
+    given.reuse()
+    arm.states(20, error=0.055)
+    given.results.append(arm.follower.violations)
+
+
+def follow_poses(given):
+    one = PoseFollower(PoseLimits(), 1.0)
+    given.reuse(one.reference(given(pose(0.0)), MS)[0])
+    for k in range(2, 40):
+        if k in (3, 20):
+            one.follow(given(pose(1e-3 * k)), k * MS)
+            given.reuse()
+        given.reuse(one.reference(given(pose(0.0)), k * MS)[0])
+
+
+def override_speed(given):
+    one = SpeedOverride()
+    one.rate = 0.5
+    for q in MOVES:
+        path = given.reference(q, q, q)
+        given.reuse(one.unscaled(one.scaled(path)))
+
+
+def limit_torque(given):
+    limits = Limits(given([1.0, 2.0]), given([30.0, 40.0]), 0.01)
+    gate = TorqueGate(limits, Counter(), given([0.5, 0.4]))
+    given.reuse()
+    for k in range(30):
+        given.reuse(gate(k * MS, given(2 * np.array(MOVES[k % 4]))), gate.saturated())
+
+
+def sample(make):
+    """Sample a path that is made once; its start, between, and twice its end."""
+
+    def run(given):
+        path = make(given)
+        given.reuse()
+        for t in (0.0, 0.13, 0.4, 1.0, 1.0):
+            given.reuse(path.sample(t))
+        given.reuse(path.end)
+        given.reuse(path.end)
+
+    return run
+
+
+def stop(given):
+    return Stop(given.reference(MOVES[0], MOVES[1], [0.0, 0.0]), given([0.3, 0.2]))
+
+
+def yielding_stop(given):
+    return YieldingStop(stop(given), given.reference(MOVES[0], MOVES[1], [0.0, 0.0]))
+
+
+def joined(given):
+    return Joined(trajectory(given), trajectory(given, (0.0, 0.1, 0.2)), 0.1)
+
+
+def combined(given):
+    parts = [(trajectory(given), [True, False]), (stop(given), [False, True])]
+    return Combined(tuple(Part(path, 0.0, given(joints)) for path, joints in parts))
+
+
+def slide(tracked):
+    def run(given):
+        one = tracked(given)
+        given.reuse()
+        for q in MOVES:
+            one.move(given(0.01 * np.array(q)))
+            given.reuse(one.torque(given(q)))
+
+    return run
+
+
+def gains(given):
+    one = Gains(given([1.0, 2.0]), given([3.0, 4.0]))
+    given.reuse(one.kp, one.kd)
+    given.results += [one.kp, one.kd]
+
+
+CASES = {
+    (MomentumObserver,): observe,
+    (PayloadTest,): carry_payload,
+    (ContactDetector,): detect,
+    (Debounced, FreeMotion): learn,
+    (ContactWrenchEstimator,): estimate_wrench,
+    (AccelerationFilter,): differentiate(AccelerationFilter),
+    (VelocityFilter,): differentiate(VelocityFilter),
+    (CartesianImpedance, StiffnessRamp, Impedance): press,
+    (JointMap, JointStateReader): read_joints,
+    (MotionStart,): start_motion,
+    (WholeTurns,): nearest_turn,
+    (ReferenceFollower,): follow,
+    (PoseFollower,): follow_poses,
+    (SpeedOverride,): override_speed,
+    (TorqueGate,): limit_torque,
+    (Trajectory,): sample(trajectory),
+    (Stop,): sample(stop),
+    (YieldingStop,): sample(yielding_stop),
+    (Joined,): sample(joined),
+    (Combined,): sample(combined),
+    (TrackedFriction,): slide(lambda given: TrackedFriction(friction(given))),
+    (FrictionWithOffset,): slide(
+        lambda given: FrictionWithOffset(friction(given, 'coulomb'), given([0.2, 0.1]))
+    ),
+    (Gains,): gains,
+}
+# Records of values, which the objects above copy, and objects without arrays.
+RECORDS = {
+    *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PoseLimits', 'Switches'),
+    *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
+}
+
+
+@pytest.mark.parametrize('case', CASES.values(), ids=[case[0].__name__ for case in CASES])
+def test_a_reused_array_changes_no_later_result(case):
+    own, reused = Caller(reuses=False), Caller(reuses=True)
+    case(own)
+    case(reused)
+    assert len(own.results) == len(reused.results) > 0
+    for wanted, found in zip(own.results, reused.results, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_every_object_of_control_is_tested():
+    packages = pkgutil.iter_modules(control.__path__, f'{control.__name__}.')
+    modules = [*(importlib.import_module(one.name) for one in packages), memory]
+    kinds = {
+        kind
+        for module in modules
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and not name.startswith('_')
+        if not issubclass(kind, tuple | enum.Enum | Exception)
+    }
+    tested = {kind for case in CASES for kind in case}
+    assert {kind.__name__ for kind in kinds - tested} == RECORDS
