@@ -73,7 +73,9 @@ def thresholds(options: argparse.Namespace) -> int:
     with recording_named(options.bag, model):
         recording = _in_torques(options, arm, bag.recording(model.joint_names))
         given: MeasuredParameters = options.params
-        settings = ObserverParameters(effort_delay=given.effort_delay).observer_settings(model)
+        settings = ObserverParameters(
+            effort_delay=given.effort_delay, velocity_lag=given.velocity_lag
+        ).observer_settings(model)
         learned = _learned(options, arm, recording, settings)
         factor = ObserverParameters().detection.contact_factor
         if learned.stamps_jitter:
@@ -140,6 +142,7 @@ def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[st
         'base_orientation': list(options.base_orientation or given.base_orientation),
         'friction.law': drives.law.name,
         'effort_delay': given.effort_delay,
+        'velocity_lag': given.velocity_lag,
         'effort_gravity_compensated': compensated(options),
     }
     if options.payload is not None:

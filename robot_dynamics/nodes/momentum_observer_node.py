@@ -20,8 +20,8 @@ Offers
     ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
-spike; a repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
-low-passed, is removed.
+spike; a repeated stamp is ignored. Efforts are delayed by `velocity_lag` less `effort_delay`,
+where it is positive, as of velocities that are low-passed.
 """
 
 from __future__ import annotations
@@ -268,10 +268,11 @@ class MomentumObserverNode(RobotNode):
             return health.OK, f'learning for {self._learning.seconds:.0f} s'
         if not np.any(self.parameters.thresholds.level):
             return health.WARN, NOT_LEARNED
-        if self.parameters.effort_delay > 0:
+        if (lead := self.parameters.effort_lead) < 0:
             return health.WARN, (
-                f'effort_delay is {self.parameters.effort_delay:g} s: efforts that are later than '
-                'the motion are used as they are; expected 0 or less'
+                f'effort_delay exceeds velocity_lag by {-lead:g} s: efforts that are later than '
+                'the velocities are used as they are; expected an effort_delay of at most '
+                f'{self.parameters.velocity_lag:g} s'
             )
         return None
 

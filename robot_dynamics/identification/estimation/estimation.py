@@ -162,7 +162,7 @@ class FittedSignals(NamedTuple):
     cutoff: float  # Hz, of the low-pass of the efforts
     samples: int  # number of recorded samples that were fitted
     delay: Delay  # of the efforts after the motion
-    velocity_lag: float  # s, of the recorded velocities after the derivative of the positions
+    velocity_lag: float  # s, of the recorded velocities after the positions; median of recordings
     periods: Averaged | None  # the average of repeated periods, if the motion repeats
     notes: tuple[str, ...]  # remarks
 
@@ -359,7 +359,7 @@ def identify(
             cutoff=cutoff,
             samples=sum(len(one.t) for one in several),
             delay=delay,
-            velocity_lag=better[0].lag,
+            velocity_lag=float(np.median([one.lag for one in better])),
             periods=repeated,
             notes=(
                 *notes,

@@ -7,7 +7,7 @@ import numpy as np
 
 from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.estimation import DERIVED, Identification
 from robot_dynamics.identification.estimation.identified_validation import SAME, Validation
 from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.reporting.numbers import measured, three_digits
@@ -107,7 +107,8 @@ def remarks(found: Identification) -> list[str]:
     if signals.velocity_lag:
         lines.append(
             f'velocities {1e3 * abs(signals.velocity_lag):.3g} ms '
-            f'{"later" if signals.velocity_lag > 0 else "earlier"} than the positions: aligned'
+            f'{"later" if signals.velocity_lag > 0 else "earlier"} than the positions: '
+            f'{"not used" if DERIVED in signals.notes else "aligned"}'
         )
     if signals.delay.value:
         lines.append(

@@ -279,6 +279,20 @@ def _same_state(_: Array, rows: Array) -> Array:
     return np.asarray(same & (np.abs(rows[1:, VELOCITY]) > STANDING).any(axis=1))
 
 
+def earlier(t: Array, x: Array, delay: float) -> Array:
+    """Return values (k, n) at the times t + delay, linear between samples.
+
+    Args:
+        t: (k,) s; where it decreases, the clock was set back.
+        x: (k, n) values at t.
+        delay: s, of either sign.
+    """
+    edges = np.flatnonzero(np.diff(t) <= 0) + 1
+    parts = zip(np.split(t, edges), np.split(x, edges), strict=True)
+    moved = [np.column_stack([np.interp(s + delay, s, y) for y in part.T]) for s, part in parts]
+    return np.concatenate(moved)
+
+
 def moves(qd: Array) -> Array:
     """Return a mask of moving joints, of the shape of qd."""
     return np.asarray(np.abs(qd) > STANDING)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import robots
+import yaml
 from arms_to_identify import load_memory, recorded, wrong
 from definite import is_definite
 from recorded_runs import lively
@@ -25,6 +26,7 @@ from robot_dynamics.identification.estimation.excitation_check import (
     RefusedError,
     require_motion,
 )
+from robot_dynamics.identification.estimation.identified_files import node_parameters
 from robot_dynamics.identification.estimation.identified_text import text, verdict
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations
@@ -151,6 +153,9 @@ def test_velocities_that_lag_or_lead_are_aligned(lag):
     late = [np.interp(one.t - lag, one.t, column) for column in one.qd.T]
     found = identify(Dynamics(ELBOW), replace(one, qd=np.column_stack(late)))
     assert found.signals.velocity_lag == pytest.approx(lag, rel=0.05)
+    assert yaml.safe_load(node_parameters(found))['/**']['ros__parameters'][
+        'velocity_lag'
+    ] == pytest.approx(lag, rel=0.05)
     word = 'later' if lag > 0 else 'earlier'
     assert re.search(rf'velocities [\d.]+ ms {word} than the positions', text(found))
     same = identify(Dynamics(ELBOW), one)
