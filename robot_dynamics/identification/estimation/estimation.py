@@ -65,10 +65,10 @@ from robot_dynamics.identification.estimation.pseudo_inertia import bodies, disp
 from robot_dynamics.identification.estimation.solver import single_thread, solver
 from robot_dynamics.identification.recordings.coupling import Coupling
 from robot_dynamics.identification.recordings.periods import Averaged, averaged
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
-    require_joints,
     scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import cutoff_of
