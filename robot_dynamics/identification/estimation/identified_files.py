@@ -166,6 +166,7 @@ def as_json(found: Identification) -> dict[str, Any]:
         'robot': found.model.name,
         'verdict': found.validation.verdict,
         'residual_ratio': found.validation.ratio,
+        'residual_ratio_interval': found.validation.interval,
         'joints': [_joint(found, j) for j in range(len(names))],
         'friction_law': {
             'name': law.name,
