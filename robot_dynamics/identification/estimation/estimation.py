@@ -60,6 +60,7 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     coefficient,
     fit,
     gains_of,
+    scales_beside_drives,
 )
 from robot_dynamics.identification.estimation.pseudo_inertia import bodies, displacement
 from robot_dynamics.identification.estimation.solver import single_thread, solver
@@ -75,6 +76,7 @@ from robot_dynamics.identification.recordings.smoothing import cutoff_of
 from robot_dynamics.identification.recordings.velocities import with_better_velocities
 from robot_dynamics.model.inertia import Inertial, from_parameters, to_parameters
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.spatial import Array
 
 EFFORTS = ('torques', 'currents', 'link-side')
@@ -86,6 +88,7 @@ DERIVED = 'velocities are derivatives of the positions, which have less noise th
 CERTAIN_SIGN = 3.0  # standard deviations of dry friction
 OPPOSITE = 0.3  # least size of a factor between torques of opposite sign
 HIGHEST = 12.0  # Hz, of the automatic cut-off frequency: above, friction hides in vibrations
+OTHER_SCALE = 1.4  # factor of efforts to the torques described: larger than errors of masses
 SCALE_CERTAIN = 0.1  # relative error of a drive gain that counts as identified
 
 
@@ -289,6 +292,7 @@ def identify(
     seen = _together([one._replace(rows=one.rows.independent()) for one in first])
     problem = _problem(arm.model, seen, efforts, unknown, kept, load, len(whole) + len(loaded))
     sign = _signs(replace(problem, recordings=first))
+    scales = _other_scales(replace(problem, recordings=first), arm.model.joint_names)
     progress('delay of the efforts')
     ends = [one.rows.t[-1] for one in first]
     used = [_until(one.recording, end) for one, end in zip(better, ends, strict=True)]
@@ -364,6 +368,7 @@ def identify(
             notes=(
                 *notes,
                 *([DERIVED] if any(one.derived for one in better) else []),
+                *scales,
                 *refusals.overridden,
             ),
         ),
@@ -641,6 +646,28 @@ def _signs(problem: Problem) -> Array:
         if abs(value) > CERTAIN_SIGN * error:
             sign[j] = np.sign(value)
     return sign
+
+
+def _other_scales(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Return a remark on joints whose efforts are not the torques of the description, by a factor.
+
+    Wrong masses would explain them as well; the fit takes them for that.
+    """
+    if problem.gains:
+        return []
+    factor, error = scales_beside_drives(
+        problem.terms(problem.start), problem.start, problem.excited
+    )
+    certain = (error < SCALE_CERTAIN * np.abs(factor)) & (factor > 0)
+    size = np.abs(np.log(np.where(certain, factor, 1.0)))
+    other = np.flatnonzero(size > np.log(OTHER_SCALE))
+    if not len(other):
+        return []
+    said = ', '.join(f'{names[j]} {measured(factor[j], error[j])}' for j in other.tolist())
+    return [
+        f'efforts relative to the torques of the description: {said}; the model takes this for '
+        'masses: check the scale of each joint (--effort-scale), and the masses of the links'
+    ]
 
 
 def _identified(model: RobotModel, x: Estimate, law: FrictionLaw) -> RobotModel:

@@ -171,6 +171,20 @@ def test_velocities_noisier_than_the_derivative_of_the_positions_are_not_used():
     assert found.inertia.theta == pytest.approx(without.inertia.theta)
 
 
+@pytest.mark.parametrize('factor', [1.8, *slow([1 / 1.8, 1.0])])
+@pytest.mark.parametrize('model', [ELBOW, *slow([PANDA])], ids=['elbow', 'panda'])
+def test_efforts_of_another_scale_in_some_joints_are_named(model, factor):
+    true = wrong(model, 1, 0.05, viscous=0.4, coulomb=0.3, rotor_inertia=0.1)
+    one = recorded(true, duration=16.0, rate=100.0, noise=0.003)
+    other = {ELBOW.n: [0], PANDA.n: [1, 3]}[model.n]
+    scale = np.where(np.isin(np.arange(model.n), other), factor, 1.0)
+    found = identify(Dynamics(model), replace(one, effort=scale * one.effort))
+    notes = [note for note in found.signals.notes if 'relative to the torques' in note]
+    named = re.findall(r'(\w+) (\d+\.\d+) ± ', ' '.join(notes))
+    assert [name for name, _ in named] == [model.joint_names[j] for j in other if factor != 1.0]
+    assert all(float(value) == pytest.approx(factor, rel=0.2) for _, value in named)
+
+
 def periodic(periods, ramp=0.0, period=8.0, rate=200.0):
     """Return t, q, qd, qdd of a periodic motion of two joints, with ramps of its amplitude."""
     w = 2 * np.pi / period
