@@ -44,7 +44,7 @@ from robot_dynamics.identification.estimation.identified_files import (
     node_parameters,
 )
 from robot_dynamics.identification.estimation.identified_text import text
-from robot_dynamics.identification.estimation.identified_validation import WORSE
+from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.json_files import write_json
@@ -52,7 +52,7 @@ from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 
-WORSE_MODEL = 1  # exit code
+EXIT_CODES = {WORSE: 1, UNKNOWN: 3}  # of verdicts
 
 
 def add_identify_options(parser: argparse.ArgumentParser) -> None:
@@ -111,7 +111,8 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
 def identify_robot(options: argparse.Namespace) -> int:
     """Identify inertias and friction from recordings; exit code 1 if the result is worse.
 
-    Needs cvxpy, clarabel and rosbags: in a checkout pip install '.[identify,bags]'.
+    Exit code 3 if the recording is too short to tell. Needs cvxpy, clarabel and rosbags: in a
+    checkout pip install '.[identify,bags]'.
     """
     _check(options)
     bags = [recorded(options, file) for file in options.bag]
@@ -160,14 +161,24 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
         write_files({options.output: urdf, parameters: text})
         print(f'written: {options.output}, {parameters}')
     elif options.output is not None:
-        worse = ', '.join(np.array(found.model.joint_names)[v.certainly_worse])
-        reason = v.verdict if v.verdict == WORSE else f'{v.verdict}, and worse on {worse}'
-        print(f'{options.output} is not written: the model is {reason}; --force writes it')
+        print(f'{options.output} is not written: {_reason(found)}; --force writes it')
     if options.report is not None:
         from robot_dynamics.identification.estimation.identified_report import html
 
         write_file(options.report, html(found, ', '.join(map(str, options.bag))))
-    return WORSE_MODEL if v.verdict == WORSE else 0
+    return EXIT_CODES.get(v.verdict, 0)
+
+
+def _reason(found: Identification) -> str:
+    """Return why a model is not written."""
+    v = found.validation
+    worse = ', '.join(np.array(found.model.joint_names)[v.certainly_worse])
+    if v.verdict == WORSE:
+        return f'the model is {WORSE}'
+    if v.verdict == UNKNOWN:
+        where = f', and it is larger on {worse}' if worse else ''
+        return f'the recording {UNKNOWN} whether the residual is smaller{where}: record longer'
+    return f'the model is {v.verdict}, and worse on {worse}'
 
 
 def _overridden(error: RefusedError) -> None:

@@ -228,7 +228,7 @@ def measured(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
         'effort_scale': effort_scale(options, model),
         'effort_gravity_compensated': compensated(options),
         'cutoff': options.cutoff,
-        'drives': Drives(offset, given.effort_delay, friction(options, model)),
+        'drives': Drives(offset, given.effort_delay, friction(options, model), given.velocity_lag),
     }
 
 

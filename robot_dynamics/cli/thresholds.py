@@ -81,7 +81,9 @@ def thresholds(options: argparse.Namespace) -> int:
     with recording_named(options.bag, model):
         recording = _in_torques(options, arm, bag.recording(model.joint_names))
         given: MeasuredParameters = options.params
-        settings = ObserverParameters(effort_delay=given.effort_delay).observer_settings(model)
+        settings = ObserverParameters(
+            effort_delay=given.effort_delay, velocity_lag=given.velocity_lag
+        ).observer_settings(model)
         learned, why = _learned(options, arm, recording, settings)
         if why and not options.force:
             raise RecordingError(f'{why}; --force writes its thresholds all the same')
@@ -150,6 +152,7 @@ def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[st
         'base_orientation': list(options.base_orientation or given.base_orientation),
         'friction.law': drives.law.name,
         'effort_delay': given.effort_delay,
+        'velocity_lag': given.velocity_lag,
         'effort_gravity_compensated': compensated(options),
     }
     if options.payload is not None:

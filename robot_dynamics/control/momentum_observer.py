@@ -29,6 +29,7 @@ from robot_dynamics.settings import TIME, checked, joint_setting, setting
 from robot_dynamics.spatial import Array
 
 POLES = (0.1, 1e5)  # 1/s
+LONGEST_LEAD = 0.1  # s, of efforts before velocities
 FORGOTTEN = np.exp(-3.0)  # part of an unknown direction of friction that does not matter
 
 
@@ -50,10 +51,10 @@ class ObserverSettings:
     effort_lead: float = setting(
         0.0,
         'Time by which measured efforts are earlier than positions and velocities, such as a '
-        'velocity filter makes them: 1 / (2 pi f_c) and half a period. It is the negative of an '
-        'identified effort_delay',
+        'velocity filter makes them: 1 / (2 pi f_c) and half a period. It is the identified '
+        'velocity_lag less effort_delay',
         's',
-        (0.0, 0.1),
+        (0.0, LONGEST_LEAD),
     )
     play: ArrayLike = joint_setting(
         0.0,

@@ -23,8 +23,8 @@ Offers
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
 spike, and contact is unknown meanwhile, as it is without thresholds, efforts or velocities; a
-repeated stamp is ignored. `effort_delay` below zero, as of velocities that are
-low-passed, is removed.
+repeated stamp is ignored. Efforts are delayed by `velocity_lag` less `effort_delay`,
+where it is positive, as of velocities that are low-passed.
 """
 
 from __future__ import annotations
@@ -338,10 +338,11 @@ class MomentumObserverNode(RobotNode):
                 'the thresholds of contact are from a recording that was rejected '
                 '(thresholds.forced): call ~/learn, or run robot-dynamics thresholds'
             )
-        if self.parameters.effort_delay > 0:
+        if (lead := self.parameters.effort_lead) < 0:
             return health.WARN, (
-                f'effort_delay is {self.parameters.effort_delay:g} s: efforts that are later than '
-                'the motion are used as they are; expected 0 or less'
+                f'effort_delay exceeds velocity_lag by {-lead:g} s: efforts that are later than '
+                'the velocities are used as they are; expected an effort_delay of at most '
+                f'{self.parameters.velocity_lag:g} s'
             )
         return None
 

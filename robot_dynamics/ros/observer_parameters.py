@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from robot_dynamics.control.contact import ContactSettings
 from robot_dynamics.control.contact_thresholds import ContactThresholds
 from robot_dynamics.control.contact_wrench import DIRECTIONS
-from robot_dynamics.control.momentum_observer import ObserverSettings
+from robot_dynamics.control.momentum_observer import LONGEST_LEAD, ObserverSettings
 from robot_dynamics.control.threshold_learning import SHORTEST
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import group, parameter
@@ -57,8 +57,15 @@ class ObserverParameters(MeasuredParameters):
     def observer_settings(self, model: RobotModel) -> ObserverSettings:
         """Return the settings of the observer. Raises ParameterError."""
         settings: ObserverSettings = self.joint_settings('observer', model)
-        # Efforts that are later than the motion are used as they are.
-        return replace(settings, effort_lead=min(max(-self.effort_delay, 0.0), 0.1))
+        return replace(settings, effort_lead=min(max(self.effort_lead, 0.0), LONGEST_LEAD))
+
+    @property
+    def effort_lead(self) -> float:
+        """Time by which efforts are earlier than velocities, s; negative: later.
+
+        The observer uses efforts that are later as they are.
+        """
+        return self.velocity_lag - self.effort_delay
 
     def contact_thresholds(self, model: RobotModel) -> ContactThresholds:
         """Return the thresholds of contact. Raises ParameterError."""

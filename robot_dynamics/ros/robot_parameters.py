@@ -272,7 +272,14 @@ class DriveParameters(RobotParameters):
         0.0,
         'Time by which the efforts of the drives are later than the motion, s; negative: earlier. '
         'robot-dynamics evaluate, payload and view remove it from recordings; of the nodes, '
-        'momentum_observer_node removes a negative one.',
+        'momentum_observer_node uses velocity_lag less this, where it is positive.',
+        (-1.0, 1.0),
+    )
+    velocity_lag: float = parameter(
+        0.0,
+        'Time by which measured velocities are later than the positions, as a filter of the '
+        'driver makes them, s; negative: earlier. robot-dynamics evaluate, payload and view '
+        'remove it from recordings; of the nodes, momentum_observer_node delays efforts by it.',
         (-1.0, 1.0),
     )
 

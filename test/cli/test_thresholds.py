@@ -67,7 +67,8 @@ def recorded(tmp_path, profile, sign=1.0, seconds=31.0):
         header=','.join(head),
         fmt='%.17g',
     )
-    drives = {'effort_scale': [GAIN], 'effort_offset': [OFFSET], 'effort_delay': -2.1e-3}
+    drives = {'effort_scale': [GAIN], 'effort_offset': [OFFSET], 'effort_delay': 1e-3}
+    drives['velocity_lag'] = 3.1e-3
     params.write_text(yaml.safe_dump({'/**': {'ros__parameters': drives}}))
     return file, params
 
@@ -91,7 +92,8 @@ def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     assert parameters.joints == MODEL.joint_names
     assert parameters.effort_scale == (GAIN, GAIN)
     assert parameters.effort_offset == (OFFSET, OFFSET)
-    assert parameters.observer_settings(MODEL).effort_lead == 2.1e-3
+    assert (parameters.effort_delay, parameters.velocity_lag) == (1e-3, 3.1e-3)
+    assert parameters.observer_settings(MODEL).effort_lead == pytest.approx(2.1e-3)
     assert parameters.detection.contact_factor == 1.5
     assert not parameters.thresholds.forced
 

@@ -387,10 +387,19 @@ def test_the_payload_of_the_last_states_is_estimated_on_request(graph):
     assert node.parameters.payload__mass == 0.0
 
 
-@pytest.mark.parametrize(('delay', 'lead', 'fault'), [(-2e-3, 2e-3, False), (3e-3, 0.0, True)])
-def test_an_identified_delay_is_used_with_its_sign(graph, delay, lead, fault):
-    node = Observing(graph, effort_delay=delay, **THRESHOLDS).node
-    assert node.observer.settings.effort_lead == lead
+@pytest.mark.parametrize(
+    ('delay', 'lag', 'lead', 'fault'),
+    [
+        (-2e-3, 0.0, 2e-3, False),
+        (0.0, 2e-3, 2e-3, False),
+        (3e-3, 5e-3, 2e-3, False),
+        (3e-3, 0.0, 0.0, True),
+        (0.0, -1e-3, 0.0, True),
+    ],
+)
+def test_identified_delays_are_used_with_their_signs(graph, delay, lag, lead, fault):
+    node = Observing(graph, effort_delay=delay, velocity_lag=lag, **THRESHOLDS).node
+    assert node.observer.settings.effort_lead == pytest.approx(lead)
     assert (node.status() is not None) == fault
 
 

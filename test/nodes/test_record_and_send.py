@@ -242,7 +242,7 @@ def test_a_duration_ends_a_recording(graph, states, tmp_path):
     assert 0.4e9 < logged[-1] - logged[0] < 5e9
 
 
-@pytest.mark.parametrize('size', [1, *slow([1000])], ids=['part of a chunk', 'chunks'])
+@pytest.mark.parametrize('size', [1, *soak([1000])], ids=['part of a chunk', 'chunks'])
 def test_what_a_killed_recorder_has_written_is_readable(graph, states, tmp_path, size):
     StreamReader = pytest.importorskip('mcap.stream_reader').StreamReader
     states.frame = size * 'base'

@@ -60,21 +60,23 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     coefficient,
     fit,
     gains_of,
+    scales_beside_drives,
 )
 from robot_dynamics.identification.estimation.pseudo_inertia import bodies, displacement
 from robot_dynamics.identification.estimation.solver import single_thread, solver
 from robot_dynamics.identification.recordings.coupling import Coupling
 from robot_dynamics.identification.recordings.periods import Averaged, averaged
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
-    require_joints,
     scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import cutoff_of
 from robot_dynamics.identification.recordings.velocities import with_better_velocities
 from robot_dynamics.model.inertia import Inertial, from_parameters, to_parameters
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.spatial import Array
 
 EFFORTS = ('torques', 'currents', 'link-side')
@@ -86,6 +88,7 @@ DERIVED = 'velocities are derivatives of the positions, which have less noise th
 CERTAIN_SIGN = 3.0  # standard deviations of dry friction
 OPPOSITE = 0.3  # least size of a factor between torques of opposite sign
 HIGHEST = 12.0  # Hz, of the automatic cut-off frequency: above, friction hides in vibrations
+OTHER_SCALE = 1.4  # factor of efforts to the torques described: larger than errors of masses
 SCALE_CERTAIN = 0.1  # relative error of a drive gain that counts as identified
 
 
@@ -162,7 +165,7 @@ class FittedSignals(NamedTuple):
     cutoff: float  # Hz, of the low-pass of the efforts
     samples: int  # number of recorded samples that were fitted
     delay: Delay  # of the efforts after the motion
-    velocity_lag: float  # s, of the recorded velocities after the derivative of the positions
+    velocity_lag: float  # s, of the recorded velocities after the positions; median of recordings
     periods: Averaged | None  # the average of repeated periods, if the motion repeats
     notes: tuple[str, ...]  # remarks
 
@@ -289,6 +292,7 @@ def identify(
     seen = _together([one._replace(rows=one.rows.independent()) for one in first])
     problem = _problem(arm.model, seen, efforts, unknown, kept, load, len(whole) + len(loaded))
     sign = _signs(replace(problem, recordings=first))
+    scales = _other_scales(replace(problem, recordings=first), arm.model.joint_names)
     progress('delay of the efforts')
     ends = [one.rows.t[-1] for one in first]
     used = [_until(one.recording, end) for one, end in zip(better, ends, strict=True)]
@@ -359,11 +363,12 @@ def identify(
             cutoff=cutoff,
             samples=sum(len(one.t) for one in several),
             delay=delay,
-            velocity_lag=better[0].lag,
+            velocity_lag=float(np.median([one.lag for one in better])),
             periods=repeated,
             notes=(
                 *notes,
                 *([DERIVED] if any(one.derived for one in better) else []),
+                *scales,
                 *refusals.overridden,
             ),
         ),
@@ -641,6 +646,28 @@ def _signs(problem: Problem) -> Array:
         if abs(value) > CERTAIN_SIGN * error:
             sign[j] = np.sign(value)
     return sign
+
+
+def _other_scales(problem: Problem, names: Sequence[str]) -> list[str]:
+    """Return a remark on joints whose efforts are not the torques of the description, by a factor.
+
+    Wrong masses would explain them as well; the fit takes them for that.
+    """
+    if problem.gains:
+        return []
+    factor, error = scales_beside_drives(
+        problem.terms(problem.start), problem.start, problem.excited
+    )
+    certain = (error < SCALE_CERTAIN * np.abs(factor)) & (factor > 0)
+    size = np.abs(np.log(np.where(certain, factor, 1.0)))
+    other = np.flatnonzero(size > np.log(OTHER_SCALE))
+    if not len(other):
+        return []
+    said = ', '.join(f'{names[j]} {measured(factor[j], error[j])}' for j in other.tolist())
+    return [
+        f'efforts relative to the torques of the description: {said}; the model takes this for '
+        'masses: check the scale of each joint (--effort-scale), and the masses of the links'
+    ]
 
 
 def _identified(model: RobotModel, x: Estimate, law: FrictionLaw) -> RobotModel:

@@ -133,13 +133,14 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         'effort_scale': _floats(found.drives.effort_scale),
         'effort_offset': _floats(found.drives.offset),
         'effort_delay': _rounded(found.signals.delay.removed),
+        'velocity_lag': _rounded(found.signals.velocity_lag),
     }
     head = (
         f'# Identified parameters of {quoted(found.model.name)}: friction law {law.name},\n'
         f'#   {law.formula}\n'
         '# rotor_inertia is seen at the joint; effort_scale multiplies the measured effort, and\n'
         '# effort_offset is added to the torque of the model; effort_delay is that of efforts\n'
-        '# after the motion, s.\n'
+        '# after the motion, velocity_lag that of velocities after the positions, s.\n'
     )
     if (coupling := found.coupling) is not None:
         matrix = {'ratios': _floats(coupling.ratios), 'matrix': _floats(coupling.matrix.ravel())}
@@ -165,6 +166,7 @@ def as_json(found: Identification) -> dict[str, Any]:
         'robot': found.model.name,
         'verdict': found.validation.verdict,
         'residual_ratio': found.validation.ratio,
+        'residual_ratio_interval': found.validation.interval,
         'joints': [_joint(found, j) for j in range(len(names))],
         'friction_law': {
             'name': law.name,

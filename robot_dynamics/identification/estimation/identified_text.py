@@ -7,8 +7,13 @@ import numpy as np
 
 from robot_dynamics.friction.laws import TERMS
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import Identification
-from robot_dynamics.identification.estimation.identified_validation import SAME, Validation
+from robot_dynamics.identification.estimation.estimation import DERIVED, Identification
+from robot_dynamics.identification.estimation.identified_validation import (
+    CONFIDENCE,
+    SAME,
+    UNKNOWN,
+    Validation,
+)
 from robot_dynamics.model.joint_values import unit_of
 from robot_dynamics.reporting.numbers import measured, three_digits
 from robot_dynamics.reporting.tables import aligned
@@ -35,11 +40,17 @@ def verdict(found: Identification) -> str:
         'blocks': 'each quarter of the recording, by a fit of the others,',
         'test': 'the test recording',
     }[v.source]
-    change = f'{100 * v.ratio:.3g} % of that of the description (geometric mean of the joints)'
+    lowest, highest = (f'{100 * x:.3g}' for x in v.interval)
+    change = (
+        f'{100 * v.ratio:.3g} % of that of the description (geometric mean of the joints; '
+        f'{lowest} to {highest} % with a probability of {100 * CONFIDENCE:g} %)'
+    )
     worse = np.array(found.model.joint_names)[v.worse_joints]
     sentence = f'on {where} the residual is {change}'
     if v.verdict == SAME and v.improves:
         return f'better on the whole, worse on {", ".join(worse)}: {sentence}'
+    if v.verdict == UNKNOWN:
+        sentence = f'record longer: {sentence}'
     return f'{v.verdict}: {sentence}' + (f'; larger on {", ".join(worse)}' if len(worse) else '')
 
 
@@ -107,7 +118,8 @@ def remarks(found: Identification) -> list[str]:
     if signals.velocity_lag:
         lines.append(
             f'velocities {1e3 * abs(signals.velocity_lag):.3g} ms '
-            f'{"later" if signals.velocity_lag > 0 else "earlier"} than the positions: aligned'
+            f'{"later" if signals.velocity_lag > 0 else "earlier"} than the positions: '
+            f'{"not used" if DERIVED in signals.notes else "aligned"}'
         )
     if signals.delay.value:
         lines.append(

@@ -3,6 +3,9 @@
 
 Both are low-passed as the fitted data, and their delay is removed. In currents without a scale the
 description is given the drive gains that fit it best: otherwise it predicts nothing.
+
+The change of the residual has an interval, from its differences between blocks of time. A verdict
+is given where the interval supports it; a motion that is too short for one cannot tell.
 """
 
 from __future__ import annotations
@@ -31,6 +34,8 @@ from robot_dynamics.spatial import Array
 WORTH = 0.02  # relative change of the residual (geometric mean): less is no difference
 JOINT_WORSE = 0.1  # relative, of one joint, beyond the noise
 BETTER, SAME, WORSE = 'better', 'no better', 'worse'
+UNKNOWN = 'cannot tell'  # whether the model is better
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +101,31 @@ class Validation:
         return float(np.exp(np.log(ratios[measured]).mean()))
 
     @property
+    def interval(self) -> tuple[float, float]:
+        """Interval of the ratio that holds it with the probability CONFIDENCE."""
+        measured = self.effort.any(axis=0)
+        sums, number = self._by_block([self.effort - self.before, self.effort - self.after])
+        # log ratio = mean_j (log sum_b A_bj - log sum_b B_bj) / 2: changes by one block
+        shares = sums / np.maximum(sums.sum(axis=1, keepdims=True), 1e-300)
+        change = 0.5 * (shares[1] - shares[0])[:, measured].mean(axis=1)
+        if number < 2:
+            return 0.0, float('inf')
+        error = float(np.sqrt(number / (number - 1) * (change @ change)))
+        wide = float(np.exp(_quantile(number) * error))
+        return self.ratio / wide, self.ratio * wide
+
+    def _by_block(self, residuals: Sequence[Array]) -> tuple[Array, int]:
+        """Return the squares of residuals (m, B, n) by block of time, and the number B."""
+        _, block = np.unique(self.t // BLOCK, return_inverse=True)
+        number = int(block.max()) + 1
+        return np.array(
+            [
+                np.stack([np.bincount(block, column, number) for column in (x**2).T], axis=1)
+                for x in residuals
+            ]
+        ), number
+
+    @property
     def worse_joints(self) -> Array:
         """(n,) bool: the residual has grown, beyond the noise."""
         growth = self.after_rms - self.before_rms
@@ -107,10 +137,10 @@ class Validation:
     def growth(self) -> Array:
         """(2, n) growth of the residual, and its standard error from blocks of time."""
         # a - b = (a^2 - b^2) / (a + b); the squares of different blocks are independent
-        change = (self.effort - self.after) ** 2 - (self.effort - self.before) ** 2
-        _, block = np.unique(self.t // BLOCK, return_inverse=True)
-        number = int(block.max()) + 1
-        sums = np.stack([np.bincount(block, column, number) for column in change.T], axis=1)
+        (after, before), number = self._by_block(
+            [self.effort - self.after, self.effort - self.before]
+        )
+        sums = after - before
         spread = sums.std(axis=0, ddof=1) if number > 1 else np.full(sums.shape[1], np.inf)
         total = np.stack([sums.sum(axis=0), np.sqrt(number) * spread])
         size = len(self.t) * (self.after_rms + self.before_rms)
@@ -125,10 +155,10 @@ class Validation:
 
     @property
     def harmless(self) -> bool:
-        """Whether the model is better, or no better and worse on no joint."""
-        if self.verdict == SAME:
-            return not self.certainly_worse.any()
-        return self.verdict == BETTER
+        """Whether the model is better, or not seen to be worse, on no joint either."""
+        if self.verdict == BETTER:
+            return True
+        return self.ratio <= 1 + WORTH and not self.certainly_worse.any()
 
     @property
     def improves(self) -> bool:
@@ -137,10 +167,27 @@ class Validation:
 
     @property
     def verdict(self) -> str:
-        """BETTER, SAME or WORSE; SAME if the whole has fallen and a joint has grown."""
+        """BETTER, SAME or WORSE, or UNKNOWN where the interval does not exclude another one.
+
+        SAME also if the whole has fallen and a joint has certainly grown.
+        """
+        lowest, highest = self.interval
         if self.ratio > 1 + WORTH:
-            return WORSE
-        return BETTER if self.improves and not self.worse_joints.any() else SAME
+            return WORSE if lowest > 1 else UNKNOWN
+        if not self.improves:
+            return SAME if lowest > 1 - WORTH else UNKNOWN
+        if not self.worse_joints.any():
+            return BETTER if highest < 1 else UNKNOWN
+        growth, error = self.growth
+        grown = growth > _quantile(len(np.unique(self.t // BLOCK))) * error
+        return SAME if (self.worse_joints & grown).any() else UNKNOWN
+
+
+def _quantile(number: int) -> float:
+    """Return the half width of the interval of a mean over independent blocks, in its errors."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.5 + CONFIDENCE / 2, number - 1)) if number > 1 else float('inf')
 
 
 class Drift(NamedTuple):

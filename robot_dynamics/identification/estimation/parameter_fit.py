@@ -193,6 +193,22 @@ def gains_of(terms: Terms, x: Estimate, excited: Array) -> tuple[Array, Array]:
     return np.asarray(np.where(certain, own, typical)), own
 
 
+def scales_beside_drives(terms: Terms, x: Estimate, excited: Array) -> tuple[Array, Array]:
+    """Return factors (n,) from rigid torques to efforts, each joint by itself, and their errors.
+
+    Friction, rotor and offset are fitted beside them: they are not part of the torque of a
+    description. 0 with an infinite error where the motion does not tell.
+    """
+    factor, error = np.zeros(len(excited)), np.full(len(excited), np.inf)
+    tau = terms.rigid(x)
+    for j in np.flatnonzero(excited & terms.effort.any(axis=0)):
+        others = [terms.of_recordings(), terms.features[:, j], terms.qdd[:, j, None]]
+        factor[j], error[j] = coefficient(
+            tau[:, j], np.column_stack(others), terms.effort[:, j], terms.block
+        )
+    return factor, error
+
+
 def coefficient(a: Array, others: Array, b: Array, block: Array) -> tuple[float, float]:
     """Return the coefficient of a column beside others, and its standard deviation.
 

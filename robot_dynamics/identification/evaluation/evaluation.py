@@ -28,11 +28,11 @@ from robot_dynamics.identification.evaluation.hypotheses import Findings
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.gravity_setting import Posture, Postures, remedy
 from robot_dynamics.identification.recordings.noise import motion_noise
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
     moves,
-    require_joints,
     scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import (

@@ -14,6 +14,10 @@ each other. Each group costs a price in addition: of many possible groups, few a
 Groups are added one by one, then exchanged and removed, as long as the probability rises. The
 equations are stored by block of time: `held_out` fits all blocks but one, and predicts it.
 
+A is positive semidefinite, but where the noise of the columns has been subtracted from it, an
+estimate of it need not be: eigenvalues of A + 1 below 1 are those of unknowns that the data do not
+determine. They count as 1, so that no variance exceeds its prior, and none is negative.
+
 Source: Bishop, Pattern Recognition and Machine Learning (2006), section 3.4 (evidence); Hastie,
 Tibshirani and Friedman, The Elements of Statistical Learning (2009), section 7.10.
 """
@@ -38,6 +42,20 @@ class Solution(NamedTuple):
 
     x: Array
     covariance: Array
+
+
+class _Normal(NamedTuple):
+    """Inverse of A + 1 (k, k), and log det(A + 1)."""
+
+    inverse: Array
+    log_determinant: float
+
+
+def _normal(A: Array) -> _Normal:
+    """Return the inverse of A + 1 of a nearly positive semidefinite A (k, k)."""
+    values, V = np.linalg.eigh(A)
+    values = 1 + np.maximum(values, 0.0)
+    return _Normal((V / values) @ V.T, float(np.log(values).sum()))
 
 
 class Regression:
@@ -74,8 +92,8 @@ class Regression:
     def log_probability(self, chosen: Sequence[int]) -> float:
         """Return that of the data with these groups, but for a constant."""
         at = self._unknowns(chosen)
-        S = self._A[np.ix_(at, at)] + np.eye(len(at))
-        rise = self._b[at] @ np.linalg.solve(S, self._b[at]) - np.linalg.slogdet(S)[1]
+        S = _normal(self._A[np.ix_(at, at)])
+        rise = self._b[at] @ S.inverse @ self._b[at] - S.log_determinant
         return self._of_noise + 0.5 * float(rise) - float(self._price[list(chosen)].sum())
 
     def select(
@@ -117,7 +135,7 @@ class Regression:
     def gains(self, chosen: Sequence[int], allowed: Sequence[int]) -> Array:
         """Return the rise of the log probability by each group, -inf unless it is allowed."""
         at = self._unknowns(chosen)
-        W = np.linalg.solve(self._A[np.ix_(at, at)] + np.eye(len(at)), self._A[at])
+        W = _normal(self._A[np.ix_(at, at)]).inverse @ self._A[at]
         A, b = self._A - self._A[:, at] @ W, self._b - self._b[at] @ W
         own = 1 + np.maximum(A.diagonal(), 0)
         of_single = 0.5 * (b**2 / own - np.log(own))
@@ -128,8 +146,8 @@ class Regression:
                 gains[g] = of_single[self._first[g]] - self._price[g]
             else:
                 here = list(self._groups[g])
-                S = A[np.ix_(here, here)] + np.eye(len(here))
-                rise = b[here] @ np.linalg.solve(S, b[here]) - np.linalg.slogdet(S)[1]
+                S = _normal(A[np.ix_(here, here)])
+                rise = b[here] @ S.inverse @ b[here] - S.log_determinant
                 gains[g] = 0.5 * rise - self._price[g]
         return gains
 
@@ -137,7 +155,7 @@ class Regression:
         """Return the estimates with these groups."""
         at = self._unknowns(chosen)
         x, covariance = np.zeros_like(self._b), np.zeros_like(self._A)
-        inverse = np.linalg.inv(self._A[np.ix_(at, at)] + np.eye(len(at)))
+        inverse = _normal(self._A[np.ix_(at, at)]).inverse
         x[at] = inverse @ self._b[at]
         covariance[np.ix_(at, at)] = inverse
         return Solution(x * self._prior, covariance * np.outer(self._prior, self._prior))
@@ -164,8 +182,8 @@ class Regression:
             if share.max() * len(gains) > VALIDITY.excited:
                 squares = []
                 for at in sets:
-                    H = (self._A - A)[np.ix_(at, at)] + np.eye(len(at))
-                    x = np.linalg.solve(H, (b_chosen.sum(axis=0) - b)[at])
+                    H = _normal((self._A - A)[np.ix_(at, at)])
+                    x = H.inverse @ (b_chosen.sum(axis=0) - b)[at]
                     squares.append(x @ (A[np.ix_(at, at)] @ x - 2 * b[at]))
                 gains[k] = squares[0] - squares[1]
         return gains

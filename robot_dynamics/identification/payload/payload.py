@@ -37,11 +37,11 @@ from robot_dynamics.identification.payload.payload_fit import (
 )
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
     moves,
-    require_joints,
     scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives as far as a robot description does not hold them: friction law, offset, delay.
+"""Drives as far as a robot description does not hold them: friction law, offset, delays.
 
     effort(t + delay) = M qdd + C qd + g + friction + offset
 
-of the motion at t, in N m or N. `identify` estimates them.
+of the motion at t, in N m or N; velocities are recorded at t + velocity_lag. `identify` estimates
+these.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.identification.recordings.recording import Recording, earlier
+from robot_dynamics.identification.recordings.velocities import with_earlier_velocities
 from robot_dynamics.spatial import Array
 
 
@@ -26,12 +28,14 @@ class Drives:
     Attributes:
         offset: constant part of the efforts, N m or N, one number or (n,).
         delay: s, by which the efforts are later than the motion.
+        velocity_lag: s, by which recorded velocities are later than the positions.
         friction: its law; viscous and Coulomb friction of the model if None.
     """
 
     offset: ArrayLike = 0.0
     delay: float = 0.0
     friction: JointFriction | None = None
+    velocity_lag: float = 0.0
 
     def effort(self, arm: Dynamics, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the efforts (k, n) along a motion without gaps [N m or N]."""
@@ -42,16 +46,11 @@ class Drives:
         return np.asarray(tau + self.friction.torque(qd, tau, z) + self.offset)
 
     def aligned(self, recording: Recording) -> Recording:
-        """Return a recording with the efforts earlier by the delay."""
+        """Return a recording with efforts and velocities earlier, at the time of the positions."""
+        recording = with_earlier_velocities(recording, self.velocity_lag)
         if not self.delay:
             return recording
-        edges = np.flatnonzero(np.diff(recording.t) <= 0) + 1  # where the clock was set back
-        parts = zip(np.split(recording.t, edges), np.split(recording.effort, edges), strict=True)
-        earlier = [
-            np.column_stack([np.interp(t + self.delay, t, column) for column in effort.T])
-            for t, effort in parts
-        ]
-        return replace(recording, effort=np.concatenate(earlier))
+        return replace(recording, effort=earlier(recording.t, recording.effort, self.delay))
 
 
 AS_DESCRIBED = Drives()

@@ -17,16 +17,13 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.model.joint_values import per_joint, unit_of
+from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
 STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: at rest below, where dry friction is undetermined
 
 SECOND = 1e9  # ns
-# Positions farther beyond the limits are in another unit: two turns, as encoders without an
-# absolute turn are off by whole ones, or ten times the stroke.
-TURNS, STROKES = 4 * np.pi, 10.0
 POSITION, VELOCITY, EFFORT = range(3)
 KINDS = ('position', 'velocity', 'effort')
 # rad or m, rad/s or m/s, any unit: larger values are errors of a message.
@@ -118,35 +115,12 @@ def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Reco
     kept = _kept(t, rows, names, left_out)
     q, qd, effort = (rows[kept, i] for i in (POSITION, VELOCITY, EFFORT))
     measured = bool(np.isfinite(qd).all())
+    if measured and not qd.any() and np.ptp(q, axis=0).max() > STANDING:
+        measured = False  # drivers publish 0 for what they do not measure
     if not measured:
         notes.append('no velocities: they are derivatives of the positions')
     notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
     return Recording(names, t[kept], q, qd if measured else None, effort, +left_out, tuple(notes))
-
-
-def require_joints(recording: Recording, model: RobotModel) -> None:
-    """Check that a recording is of the joints of a model.
-
-    Raises:
-        RecordingError: other joints, or positions far beyond the limits of a joint.
-    """
-    names = model.joint_names
-    if recording.joint_names != names:
-        raise RecordingError(
-            f'the recording is of {", ".join(recording.joint_names)}, the model of '
-            f'{", ".join(names)}: give its joint names to by_joint'
-        )
-    allowed = np.where(model.angular, TURNS, STROKES * (model.upper - model.lower))
-    for q in (recording.q.min(axis=0), recording.q.max(axis=0)):
-        beyond = np.maximum(model.lower - q, q - model.upper)
-        for j in np.flatnonzero(beyond > allowed):
-            angular = bool(model.angular[j])
-            unit, other = unit_of(angular, 'rad'), 'degrees' if angular else 'mm'
-            raise RecordingError(
-                f'{names[j]} is recorded at {q[j]:.4g} {unit}, its limits are '
-                f'{model.lower[j]:.4g} to {model.upper[j]:.4g} {unit}: are the positions in '
-                f'{other}?'
-            )
 
 
 def scale_of(model: RobotModel, effort_scale: ArrayLike) -> Array:
@@ -277,6 +251,20 @@ def _same_state(_: Array, rows: Array) -> Array:
     """
     same = (np.diff(rows[:, (POSITION, EFFORT)], axis=0) == 0).all(axis=(1, 2))
     return np.asarray(same & (np.abs(rows[1:, VELOCITY]) > STANDING).any(axis=1))
+
+
+def earlier(t: Array, x: Array, delay: float) -> Array:
+    """Return values (k, n) at the times t + delay, linear between samples.
+
+    Args:
+        t: (k,) s; where it decreases, the clock was set back.
+        x: (k, n) values at t.
+        delay: s, of either sign.
+    """
+    edges = np.flatnonzero(np.diff(t) <= 0) + 1
+    parts = zip(np.split(t, edges), np.split(x, edges), strict=True)
+    moved = [np.column_stack([np.interp(s + delay, s, y) for y in part.T]) for s, part in parts]
+    return np.concatenate(moved)
 
 
 def moves(qd: Array) -> Array:

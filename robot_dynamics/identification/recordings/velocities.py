@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.identification.recordings.noise import motion_noise
-from robot_dynamics.identification.recordings.recording import Recording, moves
+from robot_dynamics.identification.recordings.recording import Recording, earlier, moves
 from robot_dynamics.identification.recordings.smoothing import OF_MOTION, smooth
 
 CERTAIN = 4.0  # standard deviations
@@ -29,7 +29,7 @@ class Velocities(NamedTuple):
     """A recording with the better velocities, and what was done."""
 
     recording: Recording  # without velocities if those of the positions are better
-    lag: float  # s, removed from the recorded velocities
+    lag: float  # s, of the recorded velocities; removed, unless they are not used
     derived: bool  # recorded velocities are not used
 
 
@@ -44,12 +44,20 @@ def with_better_velocities(recording: Recording, cutoff: float) -> Velocities:
         return Velocities(recording, 0.0, derived=False)
     # Geometric mean over the joints.
     if np.log(motion_noise(recording).of_accelerations(OF_MOTION * cutoff)).mean() < 0:
-        return Velocities(replace(recording, qd=None), 0.0, derived=True)
-    return Velocities(*_aligned(recording, cutoff), derived=False)
+        return Velocities(replace(recording, qd=None), _lag(recording, cutoff), derived=True)
+    lag = _lag(recording, cutoff)
+    return Velocities(with_earlier_velocities(recording, lag), lag, derived=False)
 
 
-def _aligned(recording: Recording, cutoff: float) -> tuple[Recording, float]:
-    """Return a recording whose velocities have no lag behind its positions, and the lag [s].
+def with_earlier_velocities(recording: Recording, lag: float) -> Recording:
+    """Return a recording whose velocities are earlier by a lag [s], as it is without any."""
+    if recording.qd is None or not lag:
+        return recording
+    return replace(recording, qd=earlier(recording.t, recording.qd, lag))
+
+
+def _lag(recording: Recording, cutoff: float) -> float:
+    """Return the lag of the velocities behind the positions [s]; 0 if it is not certain.
 
     Args:
         recording: the samples.
@@ -57,28 +65,24 @@ def _aligned(recording: Recording, cutoff: float) -> tuple[Recording, float]:
     """
     assert recording.qd is not None
     late, curved, size = [], [], []
-    pairs = zip(
-        smooth(recording, cutoff)[0], smooth(replace(recording, qd=None), cutoff)[0], strict=True
+    # As positions, velocities pass the same low-pass, and no joint has derivatives instead.
+    of_positions, of_velocities = (
+        smooth(replace(recording, q=x, qd=None), cutoff)[0] for x in (recording.q, recording.qd)
     )
-    for measured, derived in pairs:
+    for derived, measured in zip(of_positions, of_velocities, strict=True):
         rows = derived.inner
         moving = moves(derived.qd[rows])
         size.append(4 * cutoff * derived.step * np.ones_like(derived.qd[rows])[moving])
         scale = np.broadcast_to(derived.qdd[rows].std(axis=0) + 1e-300, moving.shape)[moving]
-        late.append((derived.qd - measured.qd)[rows][moving] / scale)
+        late.append((derived.qd - measured.q)[rows][moving] / scale)
         curved.append(derived.qdd[rows][moving] / scale)
     r, a, independent = (np.concatenate(part) for part in (late, curved, size))
     if not len(r):
-        return recording, 0.0
+        return 0.0
     lag = float(a @ r) / float(a @ a)
     rest = r - lag * a
     # The low-pass of the motion leaves four independent samples per period of the cut-off.
     error = float(np.sqrt((rest @ rest) / (a @ a) / independent.sum()))
     if not CERTAIN * error < abs(lag) <= LONGEST:
-        return recording, 0.0
-    edges = np.flatnonzero(np.diff(recording.t) <= 0) + 1  # where the clock was set back
-    parts = zip(np.split(recording.t, edges), np.split(recording.qd, edges), strict=True)
-    earlier = [
-        np.column_stack([np.interp(t + lag, t, column) for column in qd.T]) for t, qd in parts
-    ]
-    return replace(recording, qd=np.concatenate(earlier)), lag
+        return 0.0
+    return lag

@@ -10,6 +10,7 @@ from robot_dynamics.identification.estimation.identified_validation import (
     BETTER,
     JOINT_WORSE,
     SAME,
+    UNKNOWN,
     WORSE,
     WORTH,
     Drift,
@@ -88,6 +89,58 @@ def test_growth_is_certain_beyond_its_standard_error(growth, share, sign):
     assert one.certainly_worse.mean() > share - 0.08
     if growth == 0.0:
         assert one.certainly_worse.mean() < share + 0.08
+
+
+def of_blocks(ratios, *, sign=1.0, seconds=3):
+    """Return a validation whose residual changes by a ratio in each of several spans of time."""
+    number = 100 * seconds * len(ratios)
+    t = np.arange(number) / 100.0
+    before = np.where(np.arange(number) % 2 == 0, 1.0, -1.0)[:, None] * np.ones(2)
+    after = np.repeat(ratios, 100 * seconds)[:, None] * before
+    effort = 10 * before
+    one = sign * np.stack([effort, effort - before, effort - after])
+    return Validation('blocks', 'SI', t, *one, np.ones_like(before, dtype=bool), np.zeros(2))
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize(
+    ('ratios', 'verdict', 'harmless'),
+    [
+        ([0.5, 0.6, 0.5], BETTER, True),
+        # One second of each: the mean may be anything.
+        ([0.4, 1.3, 0.5], UNKNOWN, True),
+        ([0.4, 1.6, 0.9], UNKNOWN, False),
+        ([0.4, 1.3, 0.8], UNKNOWN, True),
+        ([1.1, 1.2, 1.15], WORSE, False),
+        ([0.999, 1.001, 1.0], SAME, True),
+    ],
+)
+def test_a_verdict_is_given_where_the_interval_supports_it(ratios, verdict, harmless, sign):
+    one = of_blocks(ratios, sign=sign, seconds=1)
+    lowest, highest = one.interval
+    assert lowest < one.ratio < highest
+    assert (one.verdict, one.harmless) == (verdict, harmless)
+
+
+def test_one_block_of_time_cannot_tell():
+    one = of_blocks([0.5], seconds=1)
+    assert one.interval == (0.0, np.inf)
+    assert one.verdict == UNKNOWN
+
+
+def test_the_interval_holds_the_ratio_of_long_recordings():
+    """Residuals of random size per second: the ratio of infinitely many seconds is 1."""
+    rng, inside = np.random.default_rng(4), []
+    for _ in range(300):
+        number = 8
+        size = np.exp(0.4 * rng.normal(size=(2, number, 2)))
+        before, after = np.repeat(size, 100, axis=1)
+        t = np.arange(100 * number) / 100.0
+        zero = np.zeros_like(before)
+        one = Validation('test', 'SI', t, 10 + zero, 10 - before, 10 - after, zero > -1, zero[0])
+        lowest, highest = one.interval
+        inside.append(lowest < 1 < highest)
+    assert 0.92 < np.mean(inside) < 0.985
 
 
 def test_a_joint_without_efforts_does_not_count():

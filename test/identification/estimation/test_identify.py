@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import robots
+import yaml
 from arms_to_identify import load_memory, recorded, wrong
 from definite import is_definite
 from recorded_runs import lively
@@ -25,6 +26,7 @@ from robot_dynamics.identification.estimation.excitation_check import (
     RefusedError,
     require_motion,
 )
+from robot_dynamics.identification.estimation.identified_files import node_parameters
 from robot_dynamics.identification.estimation.identified_text import text, verdict
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations
@@ -151,6 +153,9 @@ def test_velocities_that_lag_or_lead_are_aligned(lag):
     late = [np.interp(one.t - lag, one.t, column) for column in one.qd.T]
     found = identify(Dynamics(ELBOW), replace(one, qd=np.column_stack(late)))
     assert found.signals.velocity_lag == pytest.approx(lag, rel=0.05)
+    assert yaml.safe_load(node_parameters(found))['/**']['ros__parameters'][
+        'velocity_lag'
+    ] == pytest.approx(lag, rel=0.05)
     word = 'later' if lag > 0 else 'earlier'
     assert re.search(rf'velocities [\d.]+ ms {word} than the positions', text(found))
     same = identify(Dynamics(ELBOW), one)
@@ -164,6 +169,20 @@ def test_velocities_noisier_than_the_derivative_of_the_positions_are_not_used():
     assert any('derivatives of the positions' in note for note in found.signals.notes)
     without = identify(Dynamics(ELBOW), replace(one, qd=None), cutoff=found.signals.cutoff)
     assert found.inertia.theta == pytest.approx(without.inertia.theta)
+
+
+@pytest.mark.parametrize('factor', [1.8, *soak([1 / 1.8, 1.0])])
+@pytest.mark.parametrize('model', [ELBOW, *soak([PANDA])], ids=['elbow', 'panda'])
+def test_efforts_of_another_scale_in_some_joints_are_named(model, factor):
+    true = wrong(model, 1, 0.05, viscous=0.4, coulomb=0.3, rotor_inertia=0.1)
+    one = recorded(true, duration=16.0, rate=100.0, noise=0.003)
+    other = {ELBOW.n: [0], PANDA.n: [1, 3]}[model.n]
+    scale = np.where(np.isin(np.arange(model.n), other), factor, 1.0)
+    found = identify(Dynamics(model), replace(one, effort=scale * one.effort))
+    notes = [note for note in found.signals.notes if 'relative to the torques' in note]
+    named = re.findall(r'(\w+) (\d+\.\d+) ± ', ' '.join(notes))
+    assert [name for name, _ in named] == [model.joint_names[j] for j in other if factor != 1.0]
+    assert all(float(value) == pytest.approx(factor, rel=0.2) for _, value in named)
 
 
 def periodic(periods, ramp=0.0, period=8.0, rate=200.0):

@@ -307,8 +307,30 @@ def test_verdicts_exit_codes_and_files(
     v = replace(v, before=v.effort - residual, after=v.effort - change * residual)
     done, shown, _ = identified('--output', tmp_path / 'a.urdf', *options, validation=v)
     assert done == code
+    # The change is the same in every block of time: its interval has no width.
+    assert v.interval == pytest.approx((v.ratio, v.ratio))
     assert bool(list(tmp_path.iterdir())) == written
     assert ('; --force writes it' in shown) == (not written)
+
+
+@pytest.mark.parametrize(('later', 'written'), [(1.2, True), (1.8, False)])
+def test_a_recording_that_is_too_short_cannot_tell(strange, identified, tmp_path, later, written):
+    v = strange[1].validation
+    change = np.where(v.t - v.t[0] > 4.0, later, 0.9)[:, None]
+    v = replace(v, after=v.effort - change * (v.effort - v.before))
+    v = replace(
+        v,
+        **{k: getattr(v, k)[v.t - v.t[0] < 5.0] for k in ('t', 'effort', 'before')},
+        after=v.after[v.t - v.t[0] < 5.0],
+        moving=v.moving[v.t - v.t[0] < 5.0],
+    )
+    code, shown, _ = identified('--output', tmp_path / 'a.urdf', validation=v)
+    assert code == 3
+    assert re.search(
+        r'cannot tell: record longer: .* is [\d.]+ % .*; [\d.]+ to [\d.]+ % with', shown
+    )
+    assert bool(list(tmp_path.iterdir())) == written
+    assert ('cannot tell whether the residual is smaller' in shown) == (not written)
 
 
 @pytest.mark.parametrize(

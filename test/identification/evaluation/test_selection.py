@@ -37,6 +37,30 @@ def regression(X, r, exclusive=None):
     )
 
 
+@pytest.mark.parametrize('least', [-0.5, -2.0, -1e6])
+def test_no_variance_is_negative_or_beyond_its_prior_where_noise_of_columns_exceeds_them(least):
+    """Products of which more than themselves was subtracted have eigenvalues below zero."""
+    V = np.linalg.qr(RNG(3).normal(size=(UNKNOWNS, UNKNOWNS)))[0]
+    A = (V * [1e8, 10.0, 0.0, least]) @ V.T / np.outer(PRIOR, PRIOR)
+    b = RNG(4).normal(size=UNKNOWNS)
+    blocks = np.full(BLOCKS, 1 / BLOCKS)
+    exclusive = np.eye(len(GROUPS), dtype=bool)
+    one = Regression(
+        blocks[:, None, None] * A, blocks[:, None] * b, 0.0, PRIOR, GROUPS, PRICE, exclusive
+    )
+    every = range(len(GROUPS))
+    for chosen in ([0], [1], [2], [0, 1], [0, 1, 2]):
+        at = unknowns(chosen)
+        variance = one.solution(chosen).covariance.diagonal()[at]
+        assert (variance > 0).all()
+        assert (variance <= PRIOR[at] ** 2 * (1 + 1e-9)).all()
+        # The price of unknowns is never a gift: without data the probability does not rise.
+        without = Regression(A[None], 0 * b[None], 0.0, PRIOR, GROUPS, 0 * PRICE, exclusive)
+        assert without.log_probability(chosen) <= 1e-9
+        assert np.nan_to_num(without.gains([], every), neginf=-1.0).max() <= 1e-9
+        assert np.isfinite(one.held_out(chosen, chosen[0])).any()
+
+
 def unknowns(chosen):
     return [unknown for g in chosen for unknown in GROUPS[g]]
 

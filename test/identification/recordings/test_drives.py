@@ -64,6 +64,16 @@ def test_aligned_efforts_are_those_of_the_motion(delay):
     np.testing.assert_allclose(effort[inner, 0], np.sin(3 * np.tile(one.t, 2)[inner]), atol=1e-3)
 
 
+@pytest.mark.parametrize('lag', [0.02, -0.02])
+def test_aligned_velocities_are_those_of_the_positions(lag):
+    one = recorded(BARE, duration=2.0, rate=100.0, noise=0.0)
+    late = replace(one, qd=np.column_stack([np.sin(3 * (one.t - lag))] * 7))
+    found = Drives(velocity_lag=lag).aligned(late)
+    inner = np.abs(one.t - 1.0) < 0.9
+    np.testing.assert_allclose(found.qd[inner, 0], np.sin(3 * one.t[inner]), atol=1e-3)
+    assert found.effort is one.effort
+
+
 def test_a_payload_is_found_with_known_drives():
     loaded = MODEL.with_payload('panda_link8', 1.0, (0.0, 0.0, 0.1))
     one = run(1.0, model=loaded)

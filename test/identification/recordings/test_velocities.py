@@ -67,6 +67,13 @@ def test_the_source_with_less_noise_in_accelerations_is_used(cutoff, ratio):
     assert (found.recording.qd is None) == found.derived
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_the_lag_of_velocities_that_are_not_used_is_known(sign):
+    found = with_better_velocities(recorded(lag=sign * 0.005, of_qd=0.02, of_q=1e-6), CUTOFF)
+    assert found.derived
+    assert found.lag == pytest.approx(sign * 0.005, rel=0.02)
+
+
 def test_a_recording_without_velocities_stays_as_it_is():
     one = recorded()
     without = Recording(NAMES, one.t, one.q, None, one.effort)
