@@ -9,6 +9,7 @@ from robot_dynamics.cli.options import add_robot, count, number, seed
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.validation.comparison import TOLERANCE, validate
+from robot_dynamics.validation.engine_report import NOTHING_COMPARED
 from robot_dynamics.validation.engines import ENGINES
 
 
@@ -36,13 +37,19 @@ def add_validate_options(parser: argparse.ArgumentParser) -> None:
         action='append',
         help='additional engine to compare with; may be repeated',
     )
+    add(
+        '--allow-missing',
+        action='store_true',
+        help='exit code 0 instead of 3 if nothing was compared (NO ENGINE, NOT COMPARABLE)',
+    )
 
 
 def validate_robot(options: argparse.Namespace) -> int:
-    """Compare a robot's dynamics with a reference engine; exit code 1 if they differ.
+    """Compare a robot's dynamics with a reference engine.
 
-    The reference is PyBullet; where it is missing or changes an inertia of the URDF, MuJoCo or
-    Pinocchio are used, and the report names the reason.
+    Exit code 1 if they differ, 3 if nothing was compared. The reference is PyBullet; where it is
+    missing or changes an inertia of the URDF, MuJoCo or Pinocchio are used, and the report names
+    the reason.
     """
     model = read_robot(options.robot)
     report = validate(
@@ -55,4 +62,5 @@ def validate_robot(options: argparse.Namespace) -> int:
         additional_engines=options.second or (),
     )
     print(report)
-    return report.exit_code
+    missing = report.exit_code == NOTHING_COMPARED
+    return 0 if missing and options.allow_missing else report.exit_code

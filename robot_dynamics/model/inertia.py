@@ -15,13 +15,15 @@ parameter identification", RA-L 3(1), 2018.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.spatial import Array
+
+SMALLEST_MOMENT = 1e-6  # of a repaired body: least second moment, of the largest
 
 
 @dataclass(frozen=True)
@@ -155,3 +157,25 @@ def inconsistency(body: Inertial, relative_tolerance: float = 1e-6) -> str | Non
     if body.mass == 0 and np.any(np.abs(body.inertia_com) > 0):
         return f'it has no mass, but principal moments ({shown}) kg m^2'
     return None
+
+
+def consistent(body: Inertial) -> Inertial:
+    """Return a body, its tensor replaced by the nearest consistent one where it is inconsistent.
+
+    Nearest is the least change of the tensor (Frobenius norm), which keeps its principal axes. A
+    body without mass has no tensor.
+    """
+    if inconsistency(body) is None:
+        return body
+    if body.mass == 0:
+        return replace(body, inertia_com=np.zeros((3, 3)))
+    values, axes = np.linalg.eigh(second_moment(body.inertia_com))
+    floor = SMALLEST_MOMENT * np.abs(values).max()
+    # |I' - I|^2 = |s' - s|^2 + (1.(s' - s))^2 in the eigenvalues s of Sigma. It is least at
+    # s'_i = max(s_i - t, floor),  t = 1.(s' - s) = max_k sum_{i<k} (floor - s_i) / (4 - k),
+    # with s in ascending order.
+    below = np.concatenate([[0.0], np.cumsum(floor - values)])
+    sigma = np.maximum(values - (below / (4.0, 3.0, 2.0, 1.0)).max(), floor)
+    # I = tr(Sigma) 1 - Sigma
+    moments = sigma.sum() - sigma
+    return replace(body, inertia_com=np.asarray((axes * moments) @ axes.T))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint ranges and random joint states within the limits of a robot.
 
-A missing position limit, or one that leaves no range, is replaced by a quarter turn or
-half a metre in either direction.
+Where a joint has no range of positions (a limit is missing, or the lower one is not below the
+upper one), or one wider than a turn or 100 m, the range is half a turn or half a metre in either
+direction: half a turn in either direction is every posture of a revolute joint.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from robot_dynamics.errors import ShapeError
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
 
-UNLIMITED_TURN = np.pi / 2  # rad
+UNLIMITED_TURN = np.pi  # rad
 UNLIMITED_SLIDE = 0.5  # m
-WIDEST = 2 * np.pi  # rad or m; a wider range counts as missing
+WIDEST_TURN, WIDEST_SLIDE = 2 * np.pi, 100.0  # rad, m: a wider range counts as missing
 FASTEST = 3.0  # rad/s or m/s; PyBullet clamps joints at 100
 ACCELERATION = 5.0  # rad/s^2 or m/s^2
 POSTURES = 64  # cover the extremes of an arm's mass matrix to a few percent
@@ -73,12 +74,9 @@ def random_postures(model: RobotModel, count: int = POSTURES, seed: int = 0) -> 
 def extreme_postures(model: RobotModel) -> Array:
     """Return postures (k, n) that cover the extremes of an arm's mass matrix, rad or m.
 
-    Random ones, zero, the middle and random corners of the limits; a joint without limits turns
-    by pi, or slides by half a metre, in either direction.
+    Random ones, zero, the middle and random corners of `position_range`.
     """
-    reach = np.where(model.angular, np.pi, UNLIMITED_SLIDE)
-    blank = ~(np.isfinite(model.lower) & np.isfinite(model.upper) & (model.lower < model.upper))
-    lower, upper = np.where(blank, -reach, model.lower), np.where(blank, reach, model.upper)
+    lower, upper = position_range(model)
     rng = np.random.default_rng(0)
     corners = np.where(rng.random((CORNERS, model.n)) < 0.5, lower, upper)
     middle = np.stack([np.clip(0.0 * lower, lower, upper), (lower + upper) / 2])
@@ -86,8 +84,14 @@ def extreme_postures(model: RobotModel) -> Array:
 
 
 def position_range(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper bounds (n,) of positions, always finite."""
+    """Return lower and upper bounds (n,) of positions, rad or m, finite and apart."""
     reach = np.where(model.angular, UNLIMITED_TURN, UNLIMITED_SLIDE)
-    width = model.upper - model.lower
-    blank = ~np.isfinite(width) | (width <= 0) | (width > WIDEST)
+    blank = without_range(model) | (model.upper <= model.lower)
     return np.where(blank, -reach, model.lower), np.where(blank, reach, model.upper)
+
+
+def without_range(model: RobotModel) -> Array:
+    """Return whether each coordinate (n,) has no limit on one side, or limits too far apart."""
+    widest = np.where(model.angular, WIDEST_TURN, WIDEST_SLIDE)
+    # Written so that infinite limits have none.
+    return np.asarray(~(model.upper - model.lower <= widest))

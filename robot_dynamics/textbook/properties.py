@@ -30,6 +30,7 @@ from scipy.optimize import Bounds, minimize
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import position_range, without_range
 from robot_dynamics.spatial import Array
 
 SAMPLES = 200  # random postures of a search
@@ -89,7 +90,7 @@ def inertia_ceiling(model: RobotModel) -> float:
     its summed squares: each revolute joint adds 1 to |Jw_i|^2 and the square of its reach to
     |Jv_i|^2, a prismatic one adds 1 to |Jv_i|^2.
     """
-    lower, upper = joint_range(model)
+    lower, upper = position_range(model)
     travel = np.abs(model.S) @ np.maximum(np.abs(lower), np.abs(upper)) + np.abs(model.s0)
     total = 0.0
     for i in range(model.nb):
@@ -194,18 +195,10 @@ def _absent(samples: Array, size: float) -> Array:
 # -- search over the joint range ----------------------------------------------------------------
 
 
-def joint_range(model: RobotModel) -> tuple[Array, Array]:
-    """Return lower and upper (n,): the limits, or -pi ... pi where a revolute joint has none."""
-    lower = np.where(np.isfinite(model.lower), model.lower, -np.pi)
-    upper = np.where(np.isfinite(model.upper), model.upper, np.pi)
-    return lower, upper
-
-
 def unlimited_prismatic_joints(model: RobotModel) -> list[str]:
     """Return the coordinates without limits that move a prismatic joint."""
-    open_ended = ~(np.isfinite(model.lower) & np.isfinite(model.upper))
     slides = np.any((model.S != 0) & ~model.revolute[:, None], axis=0)
-    return [model.joint_names[k] for k in np.flatnonzero(open_ended & slides)]
+    return [model.joint_names[k] for k in np.flatnonzero(without_range(model) & slides)]
 
 
 def _lever_grows(model: RobotModel, name: str) -> bool:
@@ -219,7 +212,7 @@ def minimum(
     f: Callable[[Array], float], model: RobotModel, rng: np.random.Generator
 ) -> tuple[Array, float]:
     """Return the posture of the least f(q) over the joint range, and f there, by search."""
-    lower, upper = joint_range(model)
+    lower, upper = position_range(model)
     samples = rng.uniform(lower, upper, (SAMPLES, model.n))
     best = sorted(samples, key=f)[:STARTS]
     found = [

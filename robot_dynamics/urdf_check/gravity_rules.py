@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynamics.kinematics import body_poses, com_positions, joint_axes
 from robot_dynamics.model.inertia import Inertial, combined, transformed
 from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.model.states import position_range
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Description
 from robot_dynamics.urdf_check.findings import Finding
@@ -37,12 +38,10 @@ def gravity_findings(robot: Description, model: RobotModel) -> Iterator[Finding]
 def _without_lever(robot: Description, model: RobotModel) -> Iterator[Finding]:
     """Yield revolute joints that carry parts off their axis, and no weight in any posture."""
     rng = np.random.default_rng(0)
-    low = np.where(np.isfinite(model.lower), model.lower, -np.pi)
-    high = np.where(np.isfinite(model.upper), model.upper, np.pi)
     drawn = _drawn(robot, model)
     g = float(np.linalg.norm(model.gravity))
     torque, drawn_torque = np.zeros((2, model.n))
-    for q in rng.uniform(low, high, (POSTURES, model.n)):
+    for q in rng.uniform(*position_range(model), (POSTURES, model.n)):
         poses = body_poses(model, q)
         torque = np.maximum(torque, np.abs(_gravity_torque(model, poses)))
         drawn_torque = np.maximum(drawn_torque, np.abs(_gravity_torque(drawn, poses)))

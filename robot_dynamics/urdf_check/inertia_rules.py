@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment
-from robot_dynamics.spatial import Array
+from robot_dynamics.model.inertia import Inertial, consistent, inconsistency
 from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.evidence import (
     DENSITIES,
@@ -32,7 +31,6 @@ MIN_SHARE, MIN_TENSOR_SHARE = 5e-4, 1e-3
 LIGHT_DENSITY, OWN_SHARE = 50.0, 0.2
 MAX_DISTANCE = 0.9  # of a repaired tensor from the geometry
 FITS = 0.5
-FLOOR = 1e-6  # second moment of a repaired tensor, of the largest
 
 
 def inertia_findings(robot: Description, both_sides: Collection[str] = ()) -> Iterator[Finding]:
@@ -204,26 +202,12 @@ def _consistent(link: Link) -> tuple[Inertial, str]:
         distance, best = (0.0, orders[0]) if orders else (distance, best)
     if best is not None and distance <= MAX_DISTANCE:
         return best.body, f'{best.slip} explains it'
-    nearest = Inertial(link.body.mass, link.body.com, _nearest(link.body.inertia_com))
-    return nearest, 'the repair is the nearest physically consistent tensor'
+    return consistent(link.body), 'the repair is the nearest physically consistent tensor'
 
 
 def _products_dominate(body: Inertial) -> bool:
     moments = np.abs(np.diag(body.inertia_com))
     return bool(np.abs(body.inertia_com).max() > moments.max())
-
-
-def _nearest(tensor: Array) -> Array:
-    """Return the physically consistent tensor nearest to a symmetric matrix, Frobenius norm."""
-    # Imported late: it takes longer to load than most descriptions take to examine.
-    from scipy.optimize import nnls
-
-    moments, axes = np.linalg.eigh(tensor)
-    # moments = (1 1^T - 1) sigma with sigma >= floor, in the axes of the tensor
-    sums = np.ones((3, 3)) - np.eye(3)
-    floor = FLOOR * np.abs(second_moment(tensor)).max() * np.ones(3)
-    sigma = floor + nnls(sums, moments - sums @ floor)[0]
-    return np.asarray(axes @ np.diag(sums @ sigma) @ axes.T)
 
 
 # -- missing and default inertias --------------------------------------------------------------

@@ -14,6 +14,7 @@ from robot_dynamics.spatial import Array
 QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque', 'Coriolis torque')
 # Of joints while every coordinate is 0, in the base frame.
 JOINT_QUANTITIES = ('joint axis', 'joint origin', 'mass moved by a joint')
+NOTHING_COMPARED = 3  # exit code: no engine is installed, or none loads the robot unchanged
 
 
 class Verdict(enum.Enum):
@@ -62,8 +63,8 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """1 if an engine differs, else 0: a missing engine is not a failure of the robot."""
-        return int(self.verdict is Verdict.FAIL)
+        """0 for PASS, 1 for FAIL, and `NOTHING_COMPARED` for the other verdicts."""
+        return {Verdict.PASS: 0, Verdict.FAIL: 1}.get(self.verdict, NOTHING_COMPARED)
 
     def with_observed(self, residuals: Sequence[Residual]) -> Report:
         """Return the report with more residuals: the largest of each quantity is kept."""

@@ -155,6 +155,22 @@ def test_validate_fails_beyond_the_tolerance(run):
     assert output.startswith('FAIL: panda against ')
 
 
+def test_validate_that_compares_nothing_is_no_success(run, tmp_path, monkeypatch):
+    for package in ('pybullet', 'mujoco', 'pinocchio'):
+        (tmp_path / f'{package}.py').write_text(f'raise ImportError("No module {package}")')
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    code, output, _ = run('validate', ELBOW, '--states', 2)
+    assert code == 3
+    assert output.startswith('NO ENGINE: planar_2r')
+    assert run('validate', ELBOW, '--states', 2, '--allow-missing')[0] == 0
+
+
+@pytest.mark.skipif(not any(map(installed, ENGINES)), reason='no other engine is installed')
+def test_a_missing_engine_that_is_allowed_hides_no_difference(run):
+    code, *_ = run('validate', PANDA, '--states', 2, '--tolerance', 1e-300, '--allow-missing')
+    assert code == 1
+
+
 def test_simulate_keeps_the_energy_and_writes_the_motion(run, tmp_path):
     file = tmp_path / 'fall.csv'
     code, output, _ = run('simulate', ELBOW, '--duration', 0.5, '--q', 0.2, 0.1, '--csv', file)

@@ -11,6 +11,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.model.inertia import (
     Inertial,
     combined,
+    consistent,
     from_parameters,
     inconsistency,
     parallel_axis,
@@ -164,3 +165,27 @@ def test_consistency_is_semidefiniteness_of_the_pseudo_inertia(seed):
     if abs(smallest) > 1e-5 * np.linalg.norm(body.inertia_com):
         possible = np.linalg.eigvalsh(pseudo_inertia(body))[0] > 0
         assert (inconsistency(body) is None) == possible
+
+
+def test_the_repaired_tensor_is_consistent_and_nearest():
+    rng = np.random.default_rng(3)
+    clamped = set()
+    for _ in range(60):
+        A = rng.standard_normal((3, 3))
+        wrong = A + A.T - rng.uniform(0, 3) * np.eye(3)
+        near = consistent(Inertial(1.0, np.zeros(3), wrong)).inertia_com
+        assert inconsistency(Inertial(1.0, np.zeros(3), near), ATOL) is None
+        clamped.add(int((np.linalg.eigvalsh(second_moment(near)) < 1e-5).sum()))
+        for _ in range(50):
+            B = rng.standard_normal((3, 3)) * rng.uniform(0, 2)
+            sigma = B @ B.T
+            other = np.trace(sigma) * np.eye(3) - sigma
+            slack = 1e-4 * np.linalg.norm(wrong)
+            assert np.linalg.norm(near - wrong) <= np.linalg.norm(other - wrong) + slack
+    assert clamped >= {1, 2, 3}
+
+
+def test_a_consistent_body_is_kept_and_one_without_mass_has_no_tensor():
+    body = random_inertial(np.random.default_rng(0))
+    assert consistent(body) is body
+    assert not consistent(Inertial(0.0, np.zeros(3), np.eye(3))).inertia_com.any()

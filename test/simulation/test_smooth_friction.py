@@ -10,7 +10,7 @@ import robots
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coulomb import Friction
 from robot_dynamics.friction.impulses import without_memory
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.model.robots import planar_2r, puma560, random_tree
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
 
@@ -44,6 +44,19 @@ def test_a_stiff_damper_settles_at_the_velocity_that_balances_the_torque():
     arm = Dynamics(weightless(planar_2r()).with_actuation(viscous=1e5))
     run = simulate(Simulator(arm), lambda t, q, qd: [300.0, -200.0], 0.05)
     assert np.allclose(run.qd[-1], [3e-3, -2e-3], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize('name', INTEGRATORS)
+def test_a_damper_too_stiff_for_a_step_stops_a_joint_with_every_integrator(name):
+    # A wrist without rotor inertia: the damper settles within 1/200 of a step.
+    model = puma560()
+    model = replace(model, reflected_inertia=np.zeros(6), viscous=np.full(6, 2.0))
+    qd = np.array([0.0, 0.0, 0.0, 1.5, -2.0, 2.0])
+    simulator = Simulator(Dynamics(weightless(model)), qd=qd, integrator=name, time_step=4e-3)
+    run = simulate(simulator, idle, 0.2)
+    # Velocities of O(h) follow from the joints before the wrist, which are slower.
+    assert np.abs(run.qd[2:, 4:]).max() < 0.02
+    assert np.abs(run.qd[-1]).max() < 0.05
 
 
 @pytest.mark.parametrize('friction', [{'viscous': 0.5}, {'coulomb': 2.0}, {'coulomb': 100.0}])

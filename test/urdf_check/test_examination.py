@@ -12,7 +12,7 @@ import robots
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.kinematics import body_poses
-from robot_dynamics.model.inertia import Inertial, inconsistency
+from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.resources import bundled_robots
 from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid
 from robot_dynamics.urdf.loading import parse_urdf
@@ -20,7 +20,6 @@ from robot_dynamics.urdf_check import gravity_rules
 from robot_dynamics.urdf_check.description import Link
 from robot_dynamics.urdf_check.evidence import best_fit
 from robot_dynamics.urdf_check.examination import examine
-from robot_dynamics.urdf_check.inertia_rules import _nearest
 
 DEGREE = np.pi / 180
 IMPOSSIBLE = 'inertia-inconsistent'
@@ -161,21 +160,6 @@ def test_a_chain_of_hundreds_of_links_is_examined(examined):
 
 
 # -- single rules ------------------------------------------------------------------------------
-
-
-def test_the_nearest_consistent_tensor_is_consistent_and_nearest():
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        A = rng.standard_normal((3, 3))
-        wrong = A + A.T
-        near = _nearest(wrong)
-        assert inconsistency(Inertial(1.0, np.zeros(3), near)) is None
-        for _ in range(50):
-            B = rng.standard_normal((3, 3)) * rng.uniform(0, 2)
-            sigma = B @ B.T
-            other = np.trace(sigma) * np.eye(3) - sigma
-            slack = 1e-4 * np.linalg.norm(wrong)
-            assert np.linalg.norm(near - wrong) <= np.linalg.norm(other - wrong) + slack
 
 
 def test_gravity_torques_are_the_slopes_of_potential_energy():

@@ -33,6 +33,9 @@ LARGEST_IN_LANES = 20_000
 # Loops with more results take rows one by one: a batch of large matrices exceeds the caches.
 LARGEST_BATCHED = 6000
 
+# Samples that take less time one by one than in the lanes of the batch kernel, idle ones included.
+FEW = 2
+
 # Doubles in a cache line.
 LINE = 8
 
@@ -112,11 +115,11 @@ class MachineKernels(Kernels):
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
-        # The kernel of small batches, and the largest number of their rows. Until the batch kernel
-        # is loaded, `scan` computes batches of fewer rows than lanes.
-        few = 0 if self._loops else self.lanes - 1
-        most = few or self._most_at_once()
-        self.small_batch = np.array([self.code.address(f'{recipe.name}.scan'), most], np.int64)
+        # The kernel of small batches, the most rows that it takes, and the kernel of FEW rows.
+        # Until the batch kernel is loaded, `scan` computes batches of fewer rows than lanes.
+        most = (0 if self._loops else self.lanes - 1) or self._most_at_once()
+        scan = self.code.address(f'{recipe.name}.scan')
+        self.small_batch = np.array([scan, most, scan], np.int64)
         self.sample_address = self.code.address(f'{recipe.name}.sample')
         arrays = len(inputs) + self._loops + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
@@ -165,7 +168,7 @@ class MachineKernels(Kernels):
         address = code.address(f'{self.recipe.name}.{kind}')
         loaded = code, prototype(address), memory
         if kind == 'batch' and not self._loops:
-            self.small_batch[:] = address, self._most_at_once()
+            self.small_batch[:2] = address, self._most_at_once()
         return loaded
 
     def _most_at_once(self) -> int:
@@ -179,7 +182,7 @@ class MachineKernels(Kernels):
         if samples == 1:
             given = [*inputs, *loop_memory(self.memory), *outputs]
             self._sample(*(array.ctypes.data for array in given))
-        elif self._operations > LARGEST_IN_LANES and not self._loops:
+        elif samples <= FEW or (self._operations > LARGEST_IN_LANES and not self._loops):
             self.scan(inputs, outputs)
         else:
             kernel, memory = self._on_many(self._kind_of_batch())

@@ -21,6 +21,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from robot_dynamics.codegen.calls.kernels import FEW
 from robot_dynamics.codegen.calls.native_writer import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -220,5 +221,8 @@ class SmallBatch(OneSample):
         """Call the kernel."""
         arguments = [f'ptr {place}, i64 {stride}' for place, _, stride in sources]
         arguments += [f'ptr {target}' for target in targets]
-        kernel = self.pointer(self.slot('batch kernel'), 0)
+        kernels = self.slot('batch kernel')
+        few = self.let(f'icmp sle i64 {self._rows}, {FEW}')
+        several, one_by_one = self.pointer(kernels, 0), self.pointer(kernels, 2)
+        kernel = self.let(f'select i1 {few}, ptr {one_by_one}, ptr {several}')
         self.do(f'call void {kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')

@@ -18,9 +18,9 @@ from robot_dynamics.identification.estimation.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_text import units
-from robot_dynamics.identification.estimation.pseudo_inertia import consistent
 from robot_dynamics.model.inertia import (
     Inertial,
+    consistent,
     from_parameters,
     inconsistency,
     to_parameters,

@@ -17,13 +17,12 @@ identification: a convex programming approach", IEEE Trans. Robotics 36(2), 2020
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from robot_dynamics.identification.estimation.solver import SolverError, solver
-from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment, symmetric
+from robot_dynamics.model.inertia import second_moment, symmetric
 from robot_dynamics.spatial import Array
 
 PRIOR = 1.0  # lambda: the weight of the description, in independent samples
@@ -69,15 +68,6 @@ def with_extent(m: float, sigma: Array) -> Array:
     """Return second moments (3, 3) about the centre of mass, at least those of a small extent."""
     values, axes = np.linalg.eigh(sigma)
     return np.asarray((axes * np.maximum(values, m * SIZE_FLOOR**2)) @ axes.T)
-
-
-def consistent(body: Inertial) -> Inertial:
-    """Return a body, with second moments raised where it is inconsistent."""
-    if inconsistency(body) is None:
-        return body
-    sigma = with_extent(body.mass, second_moment(body.inertia_com)) * (body.mass > 0)
-    # I = tr(Sigma) 1 - Sigma
-    return replace(body, inertia_com=np.trace(sigma) * np.eye(3) - sigma)
 
 
 def displacement(T: Array) -> Array:

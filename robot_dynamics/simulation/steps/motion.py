@@ -27,8 +27,9 @@ to constant friction, all positions change by
 and the step is of order 2. So it is with impacts, whose instants divide the step: the impulse
 acts in the metric of M at that instant.
 
-With springs too fast for the step, steps in which friction does more than slide are of order 1,
-because corrections of O(h^2) elsewhere would tension the springs.
+With springs too fast for the step, steps in which friction does more than slide, or viscous
+friction is too stiff for it, are of order 1, because corrections of O(h^2) elsewhere would tension
+the springs.
 
 Source: Moreau, "Unilateral contact and dry friction in finite freedom dynamics" (1988).
 """
@@ -249,6 +250,8 @@ class Motion:
             return None if ((yd * after.qd <= 0) & sticks).any() else after
         if not self._holds:
             return self._plain(y, yd, force, h)
+        if self._stiff_springs and self._stiff:
+            return None
         slowed = self.body.slowed(y, yd, force, h, self._dry)
         if self._stiff_springs and (np.abs(slowed.p) < SLIDING * h * self._dry.level).any():
             return None

@@ -2,6 +2,7 @@
 """The native call wrapper: when it is used, and that it leaks nothing."""
 
 import copy
+import ctypes
 import gc
 import sys
 import sysconfig
@@ -267,6 +268,25 @@ def test_fewer_rows_than_lanes_need_no_batch_kernel(native):
         assert np.array_equal(result, [parts[k] for parts in single])
     assert frames(compiled.call, a, b)[1] != []
     assert frames(compiled.call, a, b)[1] == []
+
+
+def test_one_and_two_rows_are_computed_one_by_one_after_a_larger_batch(native):
+    compiled = compile_program(line, {'a': 2, 'b': 1}, name='two_lines')
+    a, b = np.random.default_rng(2).normal(size=(3, 2)), np.ones(1)
+    compiled.precompile()
+    seen = []
+    places = ctypes.c_void_p, ctypes.c_int64
+    batch = ctypes.CFUNCTYPE(None, *places * 2, *places[:1] * 2, *places[1:] * 2)(
+        lambda *arguments: seen.append(arguments[-1])
+    )
+    compiled.kernels.small_batch[0] = ctypes.cast(batch, ctypes.c_void_p).value
+    for rows in (1, 2, 3):
+        found = compiled.call(a[:rows], b)
+        if rows < 3:
+            singles = [compiled.call(row, b) for row in a[:rows]]
+            for k, result in enumerate(found):
+                assert np.array_equal(result, [parts[k] for parts in singles])
+    assert seen == [3]
 
 
 def test_large_batches_leave_machine_code_for_threads(monkeypatch, native):
