@@ -148,11 +148,14 @@ def add_compensation(parser: argparse.ArgumentParser) -> Any:
 
 
 def identified(file: str) -> MeasuredParameters:
-    """Return the parameters of a file."""
+    """Return the parameters of a file, in N m or N."""
     try:
-        return read_parameters(Path(file), MeasuredParameters)
+        given = read_parameters(Path(file), MeasuredParameters)
     except (RobotDynamicsError, OSError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    if reason := given.unknown_scale():
+        raise argparse.ArgumentTypeError(f'{file}: {reason}')
+    return given
 
 
 def chosen(options: argparse.Namespace, given: MeasuredParameters | None = None) -> dict[str, Any]:

@@ -77,7 +77,7 @@ def check_identified(urdf: bytes, text: str) -> None:
     # To the nodes a negative coefficient means that of the URDF: none is negative here.
     terms = {term: parameters.of_joints(f'friction__{term}', model) for term in law.terms}
     JointFriction(law, terms, parameters.of_joints('friction__presliding', model))
-    for name in ('effort_scale', 'effort_offset'):
+    for name in ('effort_scale', 'effort_scale_known', 'effort_offset'):
         parameters.of_joints(name, model)
 
 
