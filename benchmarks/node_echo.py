@@ -8,7 +8,6 @@ and Python.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,9 +71,6 @@ class EchoNode(Node):
 
     def end(self) -> None:
         """Do nothing: there is no last output."""
-
-    def warn_of_unknown_parameters(self, nodes: Sequence[Node]) -> None:
-        """Do nothing: the benchmark gives it those of the dynamics node."""
 
 
 if __name__ == '__main__':

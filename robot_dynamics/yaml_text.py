@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,22 @@ def require_known(name: str, entry: Any, known: Collection[str]) -> None:
     if not isinstance(entry, Mapping):
         raise YamlError(f'{name} is {entry!r}; expected entries {", ".join(known)}')
     if unknown := [key for key in entry if key not in known]:
-        raise YamlError(f'{name} has no entry {unknown[0]!r}; expected {", ".join(known)}')
+        raise YamlError(
+            f'{name} has no entry {unknown[0]!r}, the nearest is {nearest(unknown[0], known)}; '
+            f'expected {", ".join(known)}'
+        )
+
+
+def nearest(name: Any, known: Collection[str], least: float = 0.0) -> str:
+    """Return the known name that is most similar to another one.
+
+    Args:
+        name: the other one.
+        known: names.
+        least: similarity from 0 to 1 below which there is none, ''.
+    """
+    found = get_close_matches(str(name), sorted(known), n=1, cutoff=least)
+    return found[0] if found else ''
 
 
 # -- writing ------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from robot_dynamics.cli.recording_options import (
     recorded,
     recorded_robot,
     recording_named,
+    recording_of,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification import (
@@ -66,7 +67,7 @@ def evaluate_recording(options: argparse.Namespace) -> int:
     with recording_named(options.bag, arm.model):
         found = evaluate(
             arm,
-            bag.recording(names),
+            recording_of(options, bag, arm.model),
             load_link=options.load_link,
             **measured(options, arm.model),
         )

@@ -45,6 +45,7 @@ from robot_dynamics.identification.estimation.identified_files import (
 )
 from robot_dynamics.identification.estimation.identified_text import text
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
+from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.json_files import write_json
@@ -73,9 +74,8 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     efforts.add_argument(
         '--efforts',
         choices=EFFORTS,
-        default='torques',
         help='what was measured: torques of the drives, currents of the motors, or torques on the '
-        'link side of the rotors (torques)',
+        'link side of the rotors (as the header of a CSV file says, else torques)',
     )
     efforts.add_argument(
         '--payload-bag',
@@ -125,7 +125,7 @@ def identify_robot(options: argparse.Namespace) -> int:
     recordings = []
     for file, bag in zip(options.bag, bags, strict=True):
         with recording_named(file, model):
-            recordings.append(bag.recording(names))
+            recordings.append(_stated(options, bag.recording(names)))
     files = ', '.join(map(str, options.bag))
     with recording_named(files, model):
         found = identify(
@@ -251,7 +251,14 @@ def _description(options: argparse.Namespace, recorded: set[str]) -> bytes:
 def _recording(options: argparse.Namespace, path: Path, model: RobotModel) -> Recording:
     with recording_named(path, model):
         source = read_recording(path, options.topic, False, options.columns)
-        return source.recording(model.joint_names)
+        return _stated(options, source.recording(model.joint_names))
+
+
+def _stated(options: argparse.Namespace, recording: Recording) -> Recording:
+    """Return a recording with the unit of the options; numbers alone are a scale of all joints."""
+    scale = options.effort_scale or []
+    scaled = bool(scale) and not any(joint for joint, _ in scale)
+    return stated(recording, options.efforts, scaled)
 
 
 def _payload(options: argparse.Namespace, model: RobotModel) -> PayloadRecording | None:

@@ -15,6 +15,7 @@ from robot_dynamics.cli.recording_options import (
     recorded,
     recorded_robot,
     recording_named,
+    recording_of,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.estimation.covariance import INEXACT
@@ -56,16 +57,17 @@ def payload(options: argparse.Namespace) -> int:
     bag = recorded(options)
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
-    names = arm.model.joint_names
     with recording_named(options.bag, arm.model):
+        recording = recording_of(options, bag, arm.model)
         found = estimate_payload(
             arm,
-            bag.recording(names),
+            recording,
             options.link,
             friction=options.friction,
             scale_error=options.scale_error,
             **measured(options, arm.model),
         )
+    found = found._replace(notes=(*found.notes, *recording.notes))
     print(text(found))
     if found.determined:
         words = ' '.join(f'{x:.4g}' for x in (found.mass, *found.com))

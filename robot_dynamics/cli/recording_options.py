@@ -15,9 +15,9 @@ from robot_dynamics.cli.options import add_robot, finite, non_negative, nonzero,
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.identification import Bag, RecordingError, read_recording
+from robot_dynamics.identification import Bag, Recording, RecordingError, read_recording
 from robot_dynamics.identification.recordings.drives import Drives
-from robot_dynamics.identification.recordings.recording import MissingJointsError
+from robot_dynamics.identification.recordings.recording import MissingJointsError, stated
 from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.kinematics import jacobian
 from robot_dynamics.model.joint_values import per_joint
@@ -118,12 +118,17 @@ def add_efforts(parser: argparse.ArgumentParser) -> Any:
 
 
 def add_scale(efforts: Any) -> None:
-    """Add `--effort-scale` to the group of the efforts."""
+    """Add `--effort-scale` and `--efforts` to the group of the efforts."""
     efforts.add_argument(
         '--effort-scale',
         type=nonzero,
         **PER_JOINT,
-        help='factor to N m or N: one or one per joint (1)',
+        help='factor to N m or N: one or one per joint (1; currents need it)',
+    )
+    efforts.add_argument(
+        '--efforts',
+        choices=('torques', 'currents'),
+        help='what was measured (as the header of a CSV file says; a bag does not)',
     )
 
 
@@ -148,11 +153,14 @@ def add_compensation(parser: argparse.ArgumentParser) -> Any:
 
 
 def identified(file: str) -> MeasuredParameters:
-    """Return the parameters of a file."""
+    """Return the parameters of a file, in N m or N."""
     try:
-        return read_parameters(Path(file), MeasuredParameters)
+        given = read_parameters(Path(file), MeasuredParameters)
     except (RobotDynamicsError, OSError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+    if reason := given.unknown_scale():
+        raise argparse.ArgumentTypeError(f'{file}: {reason}')
+    return given
 
 
 def chosen(options: argparse.Namespace, given: MeasuredParameters | None = None) -> dict[str, Any]:
@@ -238,12 +246,26 @@ def compensated(options: argparse.Namespace) -> bool:
     return bool(options.effort_gravity_compensated) or given.effort_gravity_compensated
 
 
-def effort_scale(options: argparse.Namespace, model: RobotModel) -> Array:
-    """Return the factors (n,) of the recorded efforts. Raises ShapeError as `per_joint`."""
+def effort_scale(options: argparse.Namespace, model: RobotModel) -> Array | None:
+    """Return the factors (n,) of the recorded efforts, None if there are none.
+
+    A file in which all are 1 is of efforts in N m or N: it states none of currents.
+    Raises ShapeError as `per_joint`.
+    """
     given: MeasuredParameters = options.params
     if options.effort_scale is None:
-        return given.of_joints('effort_scale', model)
+        scale = given.of_joints('effort_scale', model)
+        return scale if (scale != 1).any() else None
     return per_joint('--effort-scale', options.effort_scale, model.joint_names)
+
+
+def recording_of(options: argparse.Namespace, bag: Bag | CsvFile, model: RobotModel) -> Recording:
+    """Return the samples of a model, with the unit that the options state.
+
+    Raises RecordingError as `by_joint` and `stated`.
+    """
+    scaled = effort_scale(options, model) is not None
+    return stated(bag.recording(model.joint_names), options.efforts, scaled)
 
 
 @contextmanager

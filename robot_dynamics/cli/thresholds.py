@@ -25,6 +25,7 @@ from robot_dynamics.cli.recording_options import (
     recorded,
     recorded_robot,
     recording_named,
+    recording_of,
 )
 from robot_dynamics.control.contact import UNKNOWN
 from robot_dynamics.control.contact_thresholds import (
@@ -39,6 +40,8 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.files import write_file
 from robot_dynamics.friction.friction_settings import FrictionSettings
 from robot_dynamics.identification import Recording, RecordingError
+from robot_dynamics.identification.recordings.effort_unit import UNSTATED
+from robot_dynamics.identification.recordings.recording import scale_of
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameter_files import read_back
@@ -79,7 +82,7 @@ def thresholds(options: argparse.Namespace) -> int:
         arm = Dynamics(recorded_robot(options, bag))
     model = arm.model
     with recording_named(options.bag, model):
-        recording = _in_torques(options, arm, bag.recording(model.joint_names))
+        recording = _in_torques(options, arm, recording_of(options, bag, model))
         given: MeasuredParameters = options.params
         settings = ObserverParameters(
             effort_delay=given.effort_delay, velocity_lag=given.velocity_lag
@@ -94,6 +97,8 @@ def thresholds(options: argparse.Namespace) -> int:
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
     print(f'# {learned.text(model.joint_names, factor)}'.replace('; ', '\n# '))
+    if UNSTATED in recording.notes:
+        print(f'# {UNSTATED}'.replace('; ', '\n# '))
     robot = _robot_parameters(options, model)
     text = node_parameters(model, robot, learned, settings, factor)
     if options.output is None:
@@ -140,7 +145,7 @@ def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[st
     per_joint = {f'friction.{term}': x for term, x in drives.coefficients.items()} | {
         'friction.presliding': drives.presliding,
         'rotor_inertia': model.reflected_inertia,
-        'effort_scale': effort_scale(options, model),
+        'effort_scale': scale_of(model, effort_scale(options, model)),
         'effort_offset': given.of_joints('effort_offset', model),
     }
     parameters: dict[str, Any] = {
@@ -178,7 +183,8 @@ def _rounded(value: Any) -> Any:
 def _in_torques(options: argparse.Namespace, arm: Dynamics, recording: Recording) -> Recording:
     """Return a recording with the efforts that the node would compute, N m or N."""
     offset = options.params.of_joints('effort_offset', arm.model)
-    effort: Array = effort_scale(options, arm.model) * recording.effort - offset
+    scale = scale_of(arm.model, effort_scale(options, arm.model), recording.effort_unit)
+    effort: Array = scale * recording.effort - offset
     if compensated(options):
         effort = effort + arm.gravity_torque(recording.q)
     return replace(recording, effort=effort)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from robot_dynamics.cli.options import (
     add_graph,
@@ -33,9 +32,12 @@ from robot_dynamics.cli.recording_options import (
     payload_of,
     recorded,
     recording_named,
+    recording_of,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.identification.recordings.effort_unit import UNSTATED
+from robot_dynamics.identification.recordings.recording import scale_of
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
@@ -55,6 +57,7 @@ NEEDS = {
     'columns': ('bag',),
     'cutoff': ('bag',),
     'effort_scale': ('bag', 'live'),
+    'efforts': ('bag',),
     'effort_gravity_compensated': ('bag', 'live'),
     'namespace': ('live',),
     'frame_prefix': ('live',),
@@ -182,13 +185,16 @@ def _recorded(options: argparse.Namespace) -> Subject:
     bag = recorded(options)
     with concise_warnings():
         state = _first_state(described_robot(options, bag), options)
-    names, given = state.model.joint_names, measured(options, state.model)
+    model, given = state.model, measured(options, state.model)
     drives = given['drives']
-    with recording_named(options.bag, state.model):
-        recording = bag.recording(names)
-        effort = given['effort_scale'] * recording.effort - drives.offset
+    with recording_named(options.bag, model):
+        recording = recording_of(options, bag, model)
+        scale = scale_of(model, given['effort_scale'], recording.effort_unit)
+        effort = scale * recording.effort - drives.offset
         recording = drives.aligned(replace(recording, effort=effort))
         playback = Playback(recording, given['cutoff'], given['effort_gravity_compensated'])
+    if UNSTATED in recording.notes:
+        print(f'note: {UNSTATED}', file=sys.stderr)
     urdf = bag.description if options.robot is None else urdf_text(options.robot)
     return Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
@@ -208,12 +214,12 @@ def _live(options: argparse.Namespace) -> Subject:
         with concise_warnings():
             model = parse_urdf(urdf, **chosen(options, options.params))
         state = _first_state(model, options)
-        scale = effort_scale(options, model)
+        scale = scale_of(model, effort_scale(options, model))
     except BaseException:
         live.close()
         raise
     states, description, torques = live.topics
-    motion = Follow(live, np.asarray(scale), compensated(options))
+    motion = Follow(live, scale, compensated(options))
     sources = {
         'joint states': states,
         'description': str(options.robot or description),

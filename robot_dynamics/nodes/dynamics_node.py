@@ -32,7 +32,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,15 +52,14 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
-from robot_dynamics.ros.parameters import parameter
+from robot_dynamics.ros.node_parameters import DynamicsParameters
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE, MeasuredParameters
+from robot_dynamics.ros.robot_parameters import LONGEST_DIFFERENCE
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer, matrix_writer
 from robot_dynamics.ros.wrench_input import WrenchInput
-from robot_dynamics.settings import LOWEST_RATE, RATE
 from robot_dynamics.spatial import Array
 
 TORQUES = (
@@ -74,29 +72,6 @@ TORQUES = (
     'effort_residual',
 )
 MATRICES = ('mass_matrix', 'coriolis_matrix')
-
-
-@dataclass(frozen=True)
-class DynamicsParameters(MeasuredParameters):
-    """Parameters of the dynamics node."""
-
-    publish_rate: float = parameter(
-        0.0,
-        'Largest rate of the output, Hz of the stamps; 0: one for every joint state.',
-        RATE,
-        smallest=LOWEST_RATE,
-        live=True,
-    )
-    acceleration_source: str = parameter(
-        'differentiate',
-        'Where accelerations come from: none (no inertia and inverse dynamics torque), '
-        'differentiate (measured velocities, low-pass filtered), reference (a one-point '
-        'JointTrajectory on the topic reference).',
-        choices=('none', 'differentiate', 'reference'),
-    )
-    acceleration_cutoff: float = parameter(
-        20.0, 'Cut-off frequency of that low-pass, Hz.', (0.1, 1000.0), live=True
-    )
 
 
 class DynamicsNode(RobotNode):

@@ -25,7 +25,6 @@ in the base frame, so that no tf is needed. Nothing is computed without a subscr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,11 +41,9 @@ from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import Shape, marker_array, removal
-from robot_dynamics.ros.parameters import parameter
+from robot_dynamics.ros.node_parameters import MarkersParameters
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import HOLD, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
-from robot_dynamics.settings import LOWEST_RATE, RATE, TIME
 from robot_dynamics.spatial import Array
 from robot_dynamics.visualization import (
     Box,
@@ -70,54 +67,6 @@ COLORS = {  # red, green, blue, opacity
     'manipulability': (0.3, 0.9, 0.4, 0.3),
     'tip_inertia': (0.9, 0.4, 0.8, 0.3),
 }
-
-
-@dataclass(frozen=True)
-class MarkersParameters(VaryingRobotParameters):
-    """Parameters of the markers node."""
-
-    input_timeout: float = parameter(0.5, HOLD, TIME)
-    publish_rate: float = parameter(
-        20.0,
-        'Largest rate of the markers, Hz of the stamps; 0: one for every joint state.',
-        RATE,
-        smallest=LOWEST_RATE,
-    )
-    show_weight: bool = parameter(True, 'Draw the weight of every body.', live=True)
-    show_joint_torque: bool = parameter(True, 'Draw the torque of every joint.', live=True)
-    show_center_of_mass: bool = parameter(True, 'Draw the centre of mass of each body.', live=True)
-    show_inertia: bool = parameter(True, 'Draw the inertia of every body.', live=True)
-    show_manipulability: bool = parameter(
-        True, 'Draw the manipulability ellipsoid at tip_frame.', live=True
-    )
-    show_tip_inertia: bool = parameter(
-        True, 'Draw the ellipsoid of the effective inertia at tip_frame.', live=True
-    )
-    tip_frame: str = parameter(
-        '', 'Link of both ellipsoids. Empty: tip_link; if that is empty as well, none is drawn.'
-    )
-    torque_source: str = parameter(
-        'gravity',
-        'Torques drawn: gravity (gravity torques) or effort (those of joint_states).',
-        choices=('gravity', 'effort'),
-        live=True,
-    )
-    inertia_shape: str = parameter(
-        'ellipsoid',
-        'Solid that shows an inertia.',
-        choices=('ellipsoid', 'box'),
-        live=True,
-    )
-    force_scale: float = parameter(0.003, 'Length of forces, m per N.', SCALE, live=True)
-    torque_scale: float = parameter(
-        0.01, 'Length of torques, m per N m (or N, where a joint slides).', SCALE, live=True
-    )
-    manipulability_scale: float = parameter(
-        0.2, 'Half-axes of the manipulability ellipsoid, m per m/s.', SCALE, live=True
-    )
-    tip_inertia_scale: float = parameter(
-        0.2, 'Half-axes of the tip inertia ellipsoid: this, m, at 1 kg.', SCALE, live=True
-    )
 
 
 class MarkersNode(RobotNode):

@@ -29,7 +29,6 @@ With `one_shot: true` the process ends after the random states, with exit code 1
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,14 +44,13 @@ from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.parameters import ParameterError, given, parameter
+from robot_dynamics.ros.node_parameters import ValidatorParameters
+from robot_dynamics.ros.parameters import ParameterError, given
 from robot_dynamics.ros.payload_input import PayloadInput
-from robot_dynamics.ros.robot_parameters import HOLD, DriveParameters, VaryingRobotParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer
 from robot_dynamics.ros.term_input import TermInput
-from robot_dynamics.settings import LOWEST_RATE, TIME
-from robot_dynamics.validation.comparison import TOLERANCE, EngineComparison
+from robot_dynamics.validation.comparison import EngineComparison
 from robot_dynamics.validation.engine_report import Report, Verdict
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.engines.original_text import with_payload
@@ -69,55 +67,6 @@ LEVEL = {
 
 class ValidationFailed(RobotDynamicsError):  # noqa: N818  (says what happened)
     """The torques differ from those of a reference engine."""
-
-
-@dataclass(frozen=True)
-class ValidatorParameters(VaryingRobotParameters, DriveParameters):
-    """Parameters of the validator node."""
-
-    engines: tuple[str, ...] = parameter(
-        list(ENGINES),
-        f'Candidates for the reference engine, in this order; of {", ".join(ENGINES)}.',
-    )
-    additional_engines: tuple[str, ...] = parameter(
-        [''], f'Engines to compare with at the random states as well; of {", ".join(ENGINES)}.'
-    )
-    random_states: int = parameter(
-        100, 'Number of random states compared at the start.', (1, 100_000)
-    )
-    seed: int = parameter(0, 'Seed of the random states.', (0, 2**31))
-    tolerance: float = parameter(
-        TOLERANCE, 'Largest difference, relative to the largest torque.', (0.0, 1.0)
-    )
-    check_rate: float = parameter(
-        10.0, 'Live states checked per second; 0: none.', (0.0, 1000.0), smallest=LOWEST_RATE
-    )
-    motion_time: float = parameter(
-        0.1,
-        'Length of the motion before a live state with which its inertia torque and effort are '
-        'compared, s: at least five times the lag of the accelerations of the dynamics node; 0: '
-        'they are not compared.',
-        (0.0, 10.0),
-    )
-    effort_tolerance: float = parameter(
-        0.1,
-        'Largest difference of a measured effort from the torque of the observed motion, beyond '
-        'friction, relative to the largest torque; 0: efforts are not compared.',
-        (0.0, 1.0),
-    )
-    dynamics_node: str = parameter(
-        'dynamics_node',
-        'Name of the node whose torques are checked: the first part of its topics.',
-    )
-    input_timeout: float = parameter(0.1, HOLD, TIME)
-    engine_timeout: float = parameter(
-        10.0,
-        'Timeout of an engine, after which it is restarted, s.',
-        (0.1, TIME[1]),
-    )
-    one_shot: bool = parameter(
-        False, 'End after the random states, with exit code 1 if an engine differs.'
-    )
 
 
 class PyBulletValidatorNode(RobotNode):

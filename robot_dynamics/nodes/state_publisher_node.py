@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,11 +37,9 @@ from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateTopic
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.marker_messages import quaternion_message
-from robot_dynamics.ros.parameters import parameter
-from robot_dynamics.ros.robot_parameters import RobotParameters
+from robot_dynamics.ros.node_parameters import StatePublisherParameters
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import JointStateValues
-from robot_dynamics.settings import LOWEST_RATE, RATE
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.link_frames import LinkFrame, link_frames
 
@@ -50,21 +47,6 @@ WITHOUT_TF = (
     'tf2_msgs is not installed: /tf and /tf_static are not published, robot_description is; apt '
     f'install ros-{os.environ.get("ROS_DISTRO", "DISTRO")}-tf2-msgs (PyPI has no wheel of it)'
 )
-
-
-@dataclass(frozen=True)
-class StatePublisherParameters(RobotParameters):
-    """Parameters of the state publisher."""
-
-    publish_frequency: float = parameter(
-        20.0,
-        'Largest rate of the transforms of a joint, Hz of the stamps; 0: all.',
-        RATE,
-        smallest=LOWEST_RATE,
-    )
-    ignore_timestamp: bool = parameter(
-        False, 'Stamp transforms with the present time, for joint states without stamps.'
-    )
 
 
 class StatePublisherNode(RobotNode):

@@ -29,6 +29,7 @@ from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
 from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import Spec, specs
 
 # Wrong parameters and descriptions; wrong ROS arguments and parameter files.
@@ -140,13 +141,15 @@ def run(node_classes: Sequence[type[Any]], args: list[str] | None = None) -> int
     try:
         try:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+            RobotNode.companions = node_classes if len(node_classes) > 1 else ()
             for node_class in node_classes:
                 nodes.append(node_class())
                 nodes[-1].is_ending = lambda: bool(stop)
         except CANNOT_START as error:
             return _failed(node_classes[len(nodes)].__name__, error)
-        for node in nodes:
-            node.warn_of_unknown_parameters(nodes)
+        if len(nodes) > 1:
+            for node in nodes:
+                node.warn_of_unknown_topics(nodes)
         executor = NodeExecutor(nodes)
         _turn(executor, nodes, stop)
         for node in nodes:

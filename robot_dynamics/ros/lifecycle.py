@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -35,6 +35,7 @@ from robot_dynamics.ros.health import Health, Status
 from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import RobotParameters
+from robot_dynamics.yaml_text import nearest
 
 if TYPE_CHECKING:
 
@@ -52,6 +53,8 @@ else:
     from rclpy.lifecycle import LifecycleNode
 
 SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+SIMILAR = 0.7  # names: ratio of difflib from which one may be a misspelt other
+OF_TOPICS = 'qos_overrides.'  # names of parameters of topics
 WARNING_PERIOD = 5.0  # s, between two warnings of one kind
 ANOTHER_CLOCK = 1e6  # s; stamps further from now belong to a simulation, or are not set
 P = TypeVar('P', bound=Part)
@@ -73,9 +76,11 @@ class RobotNode(Part, LifecycleNode):
         failure: set if the process has to end with exit code 1, and why.
         configure_error: why the last `configure` failed; None if it succeeded.
         waiting: the topic that the node waits for before it configures itself, or ''.
+        companions: kinds of all nodes of the process if there are several; the executable sets it.
     """
 
     table: ClassVar[type] = RobotParameters
+    companions: ClassVar[Sequence[type[RobotNode]]] = ()
     _has_overrides = False  # the topics of rclpy itself come first, before parameters can exist
 
     def __init__(self, name: str, **kwargs: Any):
@@ -340,19 +345,35 @@ class RobotNode(Part, LifecycleNode):
         for part in self.parts:
             part.adopt(changes)
 
-    def warn_of_unknown_parameters(self, nodes: Sequence[RobotNode]) -> None:
-        """Log the given parameters that no node of the process has, such as misspelled ones.
+    def warn_of_unknown_topics(self, nodes: Sequence[RobotNode]) -> None:
+        """Log `qos_overrides` of topics that no node of the process has.
 
-        ROS ignores them silently, and gives parameters without the name of a node to all `nodes`.
+        They are declared with the topics, some of them by `activate`.
         """
-        unknown = [
+        self._warn_of_unknown(
             name
             for name in self._parameter_overrides
-            if not any(node.has_parameter(name) for node in nodes)
-        ]
-        if unknown:
+            if name.startswith(OF_TOPICS) and not any(node.has_parameter(name) for node in nodes)
+        )
+
+    def _warn_of_unknown_parameters(self) -> None:
+        """Log the given parameters that no node of the process has, such as misspelled ones.
+
+        ROS ignores them silently, and gives parameters without the name of a node to all nodes.
+        """
+        of_others = {name for kind in self.companions for name in specs(kind.table)}
+        self._warn_of_unknown(
+            name
+            for name in self._parameter_overrides
+            if not (self.has_parameter(name) or name in of_others or name.startswith(OF_TOPICS))
+        )
+
+    def _warn_of_unknown(self, names: Iterable[str]) -> None:
+        similar = {name: nearest(name, specs(self.table), SIMILAR) for name in names}
+        listed = [f'{name} (similar: {one})' if one else name for name, one in similar.items()]
+        if listed:
             self.get_logger().warning(
-                f'parameters that this node does not have, without effect: {", ".join(unknown)}'
+                f'parameters that this node does not have, without effect: {", ".join(listed)}'
             )
 
     # -- transitions ------------------------------------------------------------------------
@@ -360,6 +381,7 @@ class RobotNode(Part, LifecycleNode):
     @override
     def on_configure(self, state: Any) -> TransitionCallbackReturn:
         """Configure the parts; FAILURE if one of them raises a RobotDynamicsError."""
+        self._warn_of_unknown_parameters()
         try:
             for part in self.parts:
                 part.configure()
@@ -380,6 +402,8 @@ class RobotNode(Part, LifecycleNode):
         self._do('activate', lambda part: part.restart())
         self._do('activate', lambda part: part.activate())
         self.active = result == SUCCESS
+        if not self.companions:
+            self.warn_of_unknown_topics([self])
         return result
 
     @override

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.ros.parameters import snapshot, specs
+from robot_dynamics.ros.node_parameters import every_name
+from robot_dynamics.ros.parameters import ParameterError, snapshot, specs
 from robot_dynamics.ros.robot_parameters import MeasuredParameters, RobotParameters
-from robot_dynamics.yaml_text import parse_yaml, read_yaml
+from robot_dynamics.yaml_text import nearest, parse_yaml, read_yaml
 
 EVERY_NODE = '/**'
+WITHOUT_LIST = ('qos_overrides.', 'coupling.')  # of topics; of motors, as `identify` writes them
 Table = TypeVar('Table', bound=RobotParameters)
 
 
@@ -32,7 +34,8 @@ def read_parameters(file: Path, table: type[Table]) -> Table:
 
     Raises:
         OSError: the file cannot be read.
-        RobotDynamicsError: the file has another form, or a node rejects a value.
+        RobotDynamicsError: the file has another form, no node has a parameter, or a node rejects
+            a value.
     """
     try:
         return _filled(read_yaml(file), table)
@@ -48,8 +51,19 @@ def _filled(content: Any, table: type[Table]) -> Table:
     if not isinstance(given, dict):
         raise ModelError(f'no ros__parameters of {EVERY_NODE}; expected parameters of nodes')
     known, given = specs(table), dict(_flat(given))
+    _require_known(given)
     filled: Table = snapshot(table, {name: given[name] for name in known if name in given})
     return filled
+
+
+def _require_known(names: Iterable[str]) -> None:
+    """Raise ParameterError for a name that no node has."""
+    known = every_name()
+    for name in names:
+        if name not in known and not name.startswith(WITHOUT_LIST):
+            raise ParameterError(
+                f'no node has a parameter {name!r}; the nearest is {nearest(name, known)}'
+            )
 
 
 def check_identified(urdf: bytes, text: str) -> None:
@@ -63,7 +77,7 @@ def check_identified(urdf: bytes, text: str) -> None:
     # To the nodes a negative coefficient means that of the URDF: none is negative here.
     terms = {term: parameters.of_joints(f'friction__{term}', model) for term in law.terms}
     JointFriction(law, terms, parameters.of_joints('friction__presliding', model))
-    for name in ('effort_scale', 'effort_offset'):
+    for name in ('effort_scale', 'effort_scale_known', 'effort_offset'):
         parameters.of_joints(name, model)
 
 

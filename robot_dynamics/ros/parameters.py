@@ -14,11 +14,13 @@ functions that declare: tables and values are checked without it, too.
 from __future__ import annotations
 
 import math
+import reprlib
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,11 +28,28 @@ from robot_dynamics.errors import RobotDynamicsError, ShapeError
 from robot_dynamics.model import joint_values
 from robot_dynamics.settings import Setting, settings_of
 from robot_dynamics.spatial import Array
+from robot_dynamics.yaml_text import is_number, nearest
 
 if TYPE_CHECKING:
     from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 
 LARGEST_INTEGER = 2**63 - 1
+
+
+class Type(NamedTuple):
+    """Type of a parameter: whether a value has it, and its name for one value and for several."""
+
+    fits: Callable[[Any], bool]
+    names: tuple[str, str]
+
+
+# By the type of the default. As in YAML, an integer is a number, and a boolean is none.
+TYPES = {
+    bool: Type(lambda x: isinstance(x, bool), ('true or false', 'true or false')),
+    int: Type(lambda x: type(x) is int, ('an integer', 'integers')),
+    float: Type(is_number, ('a number', 'numbers')),
+    str: Type(lambda x: isinstance(x, str), ('a text', 'texts')),
+}
 
 
 class ParameterError(RobotDynamicsError, ValueError):
@@ -162,12 +181,15 @@ def snapshot(table: type, given_values: Mapping[str, Any]) -> Any:
     """Return the table filled with values by ROS name; others keep their defaults.
 
     Raises:
-        ParameterError: an unknown name, or a value that is out of range or not finite.
+        ParameterError: an unknown name, or a value of another type, out of range or not finite.
     """
     known = specs(table)
     for name, value in given_values.items():
         if name not in known:
-            raise ParameterError(f'no parameter {name!r}; there are {", ".join(known)}')
+            raise ParameterError(
+                f'no parameter {name!r}, the nearest is {nearest(name, known)}; there are '
+                f'{", ".join(known)}'
+            )
         _check(name, value, known[name])
     alone: dict[str, Any] = {}
     grouped: defaultdict[str, dict[str, Any]] = defaultdict(dict)
@@ -185,10 +207,21 @@ def _held(value: Any) -> Any:
 
 
 def _is_list(value: Any) -> bool:
-    return not isinstance(value, (bool, int, float, str))
+    return isinstance(value, (list, tuple, array, np.ndarray))
+
+
+def _check_type(name: str, value: Any, default: Any) -> None:
+    """Raise ParameterError unless a value has the type of the default of its parameter."""
+    of_list = _is_list(default)
+    fits, (one, several) = TYPES[type(default[0] if of_list else default)]
+    if of_list == _is_list(value) and all(map(fits, value if of_list else [value])):
+        return
+    expected = f'a list of {several}' if of_list else one
+    raise ParameterError(f'{name} is {reprlib.repr(value)}; it must be {expected}')
 
 
 def _check(name: str, value: Any, spec: Spec) -> None:
+    _check_type(name, value, spec.default)
     if spec.choices and value not in spec.choices:
         raise ParameterError(f'{name} is {value!r}; it must be {" or ".join(spec.choices)}')
     items = list(value) if _is_list(value) else [value]

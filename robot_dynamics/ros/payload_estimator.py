@@ -24,6 +24,7 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.identification.payload.payload import Payload, PayloadError, estimate_payload
+from robot_dynamics.identification.recordings.effort_unit import TORQUE
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.reporting.numbers import measured
@@ -141,7 +142,7 @@ class PayloadEstimator(Part):
             new = np.diff(stamps, prepend=-1) != 0  # a state that was published twice
             t = (stamps[new] - stamps[0]) / SECOND
             tau = scale * effort[new] - offset
-            recording = Recording(model.joint_names, t, q[new], qd[new], tau)
+            recording = Recording(model.joint_names, t, q[new], qd[new], tau, effort_unit=TORQUE)
             return estimate_payload(
                 Dynamics(model), recording, link, effort_gravity_compensated=gravity_compensated
             )

@@ -262,6 +262,12 @@ class DriveParameters(RobotParameters):
         'torque constant where a driver reports currents.',
         (-1e6, 1e6),
     )
+    effort_scale_known: tuple[bool, ...] = parameter(
+        [True],
+        'Whether effort_scale is known, one value or one per joint; false: currents alone do not '
+        'show it, so that friction and inertias identified with it are not in N m and kg. Nodes '
+        'that answer in N m or kg do not start then.',
+    )
     effort_offset: tuple[float, ...] = parameter(
         [0.0],
         'Constant part of the efforts of the drives, after effort_scale, which does not move the '
@@ -291,11 +297,46 @@ class DriveParameters(RobotParameters):
         }
         return JointFriction(law, {term: coefficients[term] for term in law.terms}, presliding)
 
-    def check_drives(self, model: RobotModel) -> None:
-        """Raise a ParameterError for a list that has neither one value nor one per joint."""
+    def check_drives(self, model: RobotModel, in_si: bool = True) -> None:
+        """Check the parameters of the drives.
+
+        Args:
+            model: of the robot.
+            in_si: the node answers in N m or N.
+
+        Raises:
+            ParameterError: a list has neither one value nor one per joint, or the scale of a
+                joint is unknown.
+        """
         self.friction(model)
-        self.of_joints('effort_scale', model)
-        self.of_joints('effort_offset', model)
+        for name in ('effort_scale', 'effort_scale_known', 'effort_offset'):
+            self.of_joints(name, model)
+        if in_si and (reason := self.unknown_scale(joint_order(self.joints, model.joint_names))):
+            raise ParameterError(reason)
+
+    def unknown_scale(self, names: tuple[str, ...] = ()) -> str:
+        """Return why there are no efforts in N m or N, '' if their scale is known.
+
+        Args:
+            names: of the joints in the order of the parameter `joints`, by default that.
+        """
+        known, names = self.effort_scale_known, names or given(self.joints)
+        if all(known):
+            return ''
+        if len(names) != len(known):
+            names = tuple(f'number {k}' for k in range(1, len(known) + 1))
+        unknown = [name for name, one in zip(names, known, strict=True) if not one]
+        shown = 'all joints' if not any(known) else ', '.join(unknown)
+        return (
+            f'effort_scale_known is false for {shown}: efforts, friction and inertias are not in '
+            'N m and kg; expected parameters of identify with --payload-bag and --payload, or '
+            'with --effort-scale'
+        )
+
+    def known_scale(self, model: RobotModel) -> Array:
+        """Return effort_scale (n,), NaN where it is unknown. Raises ParameterError."""
+        known = self.of_joints('effort_scale_known', model)
+        return np.where(known, self.of_joints('effort_scale', model), np.nan)
 
     def efforts_per_torque(self, model: RobotModel) -> Array:
         """Return 1 / effort_scale (n,).

@@ -114,15 +114,15 @@ class StateOutput(Part):
         """Follow a change of the rate, or of the scale of efforts."""
         if 'state_publish_rate' in changes:
             self.activate()
-        if 'effort_scale' in changes and self._node.arm is not None:
-            self._scale = self._node.parameters.of_joints('effort_scale', self._node.arm.model)
+        if changes & {'effort_scale', 'effort_scale_known'} and self._node.arm is not None:
+            self._scale = self._node.parameters.known_scale(self._node.arm.model)
 
     @override
     def use(self, arm: Dynamics) -> None:
         """Publish the joints of this robot."""
         model, parameters = arm.model, self._node.parameters
         self._names = model.joint_names
-        self._scale = parameters.of_joints('effort_scale', model)
+        self._scale = parameters.known_scale(model)
         self._writers = [
             joint_state_writer(model, parameters.frame_prefix, quantities)
             for quantities in (QUANTITIES, QUANTITIES, MOTION)

@@ -52,7 +52,8 @@ class TorqueLaw(Part):
     @override
     def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
         """Reject lists of another length than one or n, and a law that the arm cannot have."""
-        parameters.check_drives(arm.model)
+        # Commands in the unit of the drives need no N m.
+        parameters.check_drives(arm.model, in_si=parameters.command_unit != 'effort')
         settings = parameters.settings(arm.model)
         if settings.law is joint_impedance and obstacle_of_impedance(arm):
             raise ParameterError(obstacle_of_impedance(arm))

@@ -17,6 +17,7 @@ from robot_dynamics.nodes.feedforward_node import FeedforwardNode, FeedforwardPa
 from robot_dynamics.nodes.pybullet_validator_node import ValidatorParameters
 from robot_dynamics.nodes.simulator_node import SimulatorNode, SimulatorParameters
 from robot_dynamics.resources import share_file
+from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError, specs, values
 from robot_dynamics.ros.robot_parameters import RobotParameters
 
@@ -66,25 +67,35 @@ def test_every_parameter_is_declared_and_described(graph, name):
         assert not descriptor.dynamic_typing
 
 
-def test_parameters_that_a_node_does_not_have_are_reported(graph, capfd):
+def test_parameters_that_a_node_does_not_have_are_reported_at_configure(graph, capfd):
     # As in a file of joint_trajectory_controller, whose tolerances have the names of joints.
-    node = graph.start(FeedforwardNode, constraints__elbow__goal=0.05, constraints__goal=[0.05])
-    node.warn_of_unknown_parameters([node])
+    graph.start(FeedforwardNode, constraints__elbow__goal=0.05, constraints__goal=[0.05])
     log = capfd.readouterr().err
     assert 'parameters that this node does not have, without effect: constraints.elbow.goal' in log
-    node = graph.start(DynamicsNode)
-    node.warn_of_unknown_parameters([node])
+    graph.start(DynamicsNode)
     assert 'does not have' not in capfd.readouterr().err
 
 
-def test_parameters_of_another_node_of_the_process_are_not_reported(graph, capfd):
+@pytest.mark.parametrize('name', TABLES)
+def test_every_node_reports_a_misspelt_parameter_each_time_it_is_configured(graph, capfd, name):
+    node = graph.start(TABLES[name][0], autostart=False, gravty=[0.0, 0.0, -9.81])
+    assert 'gravty' not in capfd.readouterr().err
+    for _ in range(2):
+        node.trigger_configure()
+        assert 'without effect: gravty (similar: gravity)\n' in capfd.readouterr().err
+        node.trigger_cleanup()
+
+
+def test_parameters_of_another_node_of_the_process_are_not_reported(graph, capfd, monkeypatch):
+    kinds = [DynamicsNode, FeedforwardNode]
     topic = 'qos_overrides./dynamics_node/gravity_torque.publisher'
-    given = {f'{topic}.depth': 20, 'kp': [1.0], 'kq': [1.0]}
-    nodes = [graph.start(kind, **given) for kind in (DynamicsNode, FeedforwardNode)]
+    given = {f'{topic}.depth': 20, 'qos_overrides./x.publisher.depth': 1, 'kp': [1.0], 'kq': [1.0]}
+    monkeypatch.setattr(RobotNode, 'companions', kinds)
+    nodes = [graph.start(kind, **given) for kind in kinds]
+    assert capfd.readouterr().err.count('without effect: kq\n') == 2
     for node in nodes:
-        capfd.readouterr()
-        node.warn_of_unknown_parameters(nodes)
-        assert 'without effect: kq\n' in capfd.readouterr().err
+        node.warn_of_unknown_topics(nodes)
+        assert 'without effect: qos_overrides./x.publisher.depth\n' in capfd.readouterr().err
 
 
 def set_one(node, name, value):

@@ -7,12 +7,15 @@ import pytest
 pytest.importorskip('rclpy')
 
 from feedforward_view import MS, Q, Robot, close
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from simulator_view import START, SimulatorView
 from std_msgs.msg import Float64MultiArray
 
 from robot_dynamics.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+from robot_dynamics.nodes.momentum_observer_node import MomentumObserverNode
+from robot_dynamics.nodes.pybullet_validator_node import PyBulletValidatorNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters, timeout_warnings
@@ -196,3 +199,44 @@ def test_memory_is_that_of_the_motion_whose_friction_a_law_compensates(
     z = np.sign(travel) * (1 - np.exp(-np.abs(travel) / PRESLIDING))
     led = law == 'gravity_only' and friction == 'coulomb_memory'
     close(tau, elbow.gravity_torque(q) + led * LEAD * COULOMB * z)
+
+
+@pytest.mark.parametrize(
+    'node', [DynamicsNode, MomentumObserverNode, FeedforwardNode, PyBulletValidatorNode]
+)
+@pytest.mark.parametrize(
+    ('known', 'named'), [([False], 'all joints'), ([True, False], 'shoulder')]
+)
+def test_nodes_that_answer_in_torques_reject_a_scale_that_is_not_identifiable(
+    graph, node, known, named
+):
+    options = {'joints': ['elbow', 'shoulder'], 'effort_scale': [2.0, 0.5]}
+    with pytest.raises(ParameterError, match=f'effort_scale_known is false for {named}: efforts'):
+        graph.start(node, effort_scale_known=known, **options)
+    if node in (DynamicsNode, MomentumObserverNode):
+        running = graph.start(node, effort_scale_known=[True, True], **options)
+        (result,) = running.set_parameters([Parameter('effort_scale_known', value=known)])
+        assert not result.successful
+        assert named in result.reason
+
+
+def test_nodes_in_the_unit_of_the_drives_take_such_a_scale_and_measure_no_torque(graph):
+    known = {'effort_scale': [2.0, 0.5], 'effort_scale_known': [True, False]}
+    simulator = graph.start(SimulatorNode, **known)
+    assert simulator.active
+    graph.stop(simulator)
+    units = {'command_unit': 'effort', 'max_command': [2.0], 'publish_commands': True}
+    node = graph.start(FeedforwardNode, state_publish_rate=0.0, **units, **known)
+    measured = graph.listen(JointState, 'feedforward_node/measured_state')
+    state = JointState(name=['shoulder', 'elbow'], position=[0.1, 0.2], velocity=[0.0, 0.0])
+    state.effort = [0.5, 1.0]
+    state.header.stamp = messages.time_message(1)
+    graph.publisher(JointState, 'joint_states').publish(state)
+    graph.until(lambda: measured, 'the state')
+    np.testing.assert_array_equal(measured[-1].effort, [1.0, np.nan])
+    node.set_parameters([Parameter('effort_scale_known', value=[True])])
+    measured.clear()
+    state.header.stamp = messages.time_message(10**9)
+    graph.publisher(JointState, 'joint_states').publish(state)
+    graph.until(lambda: measured, 'the other state')
+    assert list(measured[-1].effort) == [1.0, 0.5]

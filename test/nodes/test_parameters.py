@@ -26,12 +26,14 @@ class Table:
     mode: str = parameter('fast', 'How.', choices=('fast', 'slow'))
     payload__mass: float = parameter(0.0, 'How heavy.', (0.0, math.inf))
     on: bool = parameter(True, 'Whether.')
+    known: tuple[bool, ...] = parameter([True], 'Which.')
+    joints: tuple[str, ...] = parameter([''], 'Of whom.')
 
 
 def test_defaults():
     assert snapshot(Table, {}) == Table()
     assert list(specs(Table)) == [
-        'rate', 'count', 'gains', 'gravity', 'mode', 'payload.mass', 'on'
+        'rate', 'count', 'gains', 'gravity', 'mode', 'payload.mass', 'on', 'known', 'joints'
     ]  # fmt: skip
     assert Table().gravity == (0.0, 0.0, -9.81)
 
@@ -54,7 +56,22 @@ def test_values_are_taken_by_their_ros_names():
         ('gravity', [0.0, -9.81], 'gravity has 2 values; it must have 3'),
         ('mode', 'sideways', "mode is 'sideways'; it must be fast or slow"),
         ('count', 0, 'count is 0'),
-        ('speed', 1.0, "no parameter 'speed'; there are rate, count"),
+        ('speed', 1.0, "no parameter 'speed', the nearest is [a-z.]+; there are rate, count"),
+        ('on', 'no', "on is 'no'; it must be true or false"),
+        ('on', 0, 'on is 0; it must be true or false'),
+        ('rate', 'soon', "rate is 'soon'; it must be a number"),
+        ('rate', True, 'rate is True; it must be a number'),
+        ('rate', None, 'rate is None; it must be a number'),
+        ('rate', [1.0], r'rate is \[1.0\]; it must be a number'),
+        ('count', 2.0, 'count is 2.0; it must be an integer'),
+        ('count', True, 'count is True; it must be an integer'),
+        ('mode', 7, 'mode is 7; it must be a text'),
+        ('gains', [0.1, 'x'], r"gains is \[0.1, 'x'\]; it must be a list of numbers"),
+        ('gains', [0.1, [2.0]], r'gains is .*; it must be a list of numbers'),
+        ('gains', 0.1, 'gains is 0.1; it must be a list of numbers'),
+        ('known', [True, 'no'], r"known is .*'no'.*; it must be a list of true or false"),
+        ('joints', 7, 'joints is 7; it must be a list of texts'),
+        ('joints', 'elbow', "joints is 'elbow'; it must be a list of texts"),
     ],
 )
 def test_an_invalid_value_is_rejected_with_its_name_and_the_expected_one(name, value, why):

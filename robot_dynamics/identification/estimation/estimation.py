@@ -65,12 +65,14 @@ from robot_dynamics.identification.estimation.parameter_fit import (
 from robot_dynamics.identification.estimation.pseudo_inertia import bodies, displacement
 from robot_dynamics.identification.estimation.solver import single_thread, solver
 from robot_dynamics.identification.recordings.coupling import Coupling
+from robot_dynamics.identification.recordings.effort_unit import CURRENT
 from robot_dynamics.identification.recordings.periods import Averaged, averaged
 from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
     scale_of,
+    stated,
 )
 from robot_dynamics.identification.recordings.smoothing import cutoff_of
 from robot_dynamics.identification.recordings.velocities import with_better_velocities
@@ -85,6 +87,7 @@ GAP = 1.0  # s between both, longer than the filter's memory
 SHORT, BLOCKS = 15.0, 4  # s: a shorter recording is validated by so many blocks
 EXTENT = 0.15  # m: a payload of unknown centre of mass is about so large
 DERIVED = 'velocities are derivatives of the positions, which have less noise than those recorded'
+OF_HEADER = 'the efforts are currents by the header of the file: gains of the drives are fitted'
 CERTAIN_SIGN = 3.0  # standard deviations of dry friction
 OPPOSITE = 0.3  # least size of a factor between torques of opposite sign
 HIGHEST = 12.0  # Hz, of the automatic cut-off frequency: above, friction hides in vibrations
@@ -209,7 +212,7 @@ def identify(
     arm: Dynamics,
     recordings: Recording | Sequence[Recording],
     *,
-    efforts: str = 'torques',
+    efforts: str | None = None,
     friction: str = 'coulomb',
     test: Recording | None = None,
     effort_scale: ArrayLike | Mapping[str, float] | None = None,
@@ -228,7 +231,8 @@ def identify(
         recordings: of its joints, as `by_joint` makes them. Several are fitted together, each with
             offsets of its own; errors include the variance of friction between them.
         efforts: 'torques' of the drives; 'currents' of the motors, one unknown gain per joint; or
-            'link-side' torques, measured behind the rotors.
+            'link-side' torques, measured behind the rotors. None: by the unit of the recordings,
+            torques if it is unknown.
         friction: a name of `friction.laws.LAWS`, or 'auto'.
         test: another recording for the validation; the last third of each if None, or, if they are
             short, blocks.
@@ -248,15 +252,18 @@ def identify(
     Raises:
         RefusedError: the recording excites too little, or its efforts do not follow from the
             motion.
-        RecordingError: the recording does not fit the robot.
+        RecordingError: the recording does not fit the robot, or its unit the efforts.
         FrictionLawError: no such law.
         SolverError: cvxpy or clarabel is missing, or fails.
     """
     several = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    others = (test, None if payload is None else payload.recording)
+    every = [*several, *(one for one in others if one is not None)]
+    scaled = effort_scale is not None and not isinstance(effort_scale, Mapping)
+    of_header, efforts = efforts is None, _efforts(every, efforts, scaled)
     _check(arm, several, efforts, friction, payload)
-    for one in (*several, test, None if payload is None else payload.recording):
-        if one is not None:
-            require_joints(one, arm.model)
+    for one in every:
+        require_joints(one, arm.model)
     joints = arm.model.joint_names
     if coupling is not None:
         of_motors = partial(coupling.recording, efforts=efforts)
@@ -369,6 +376,7 @@ def identify(
                 *notes,
                 *([DERIVED] if any(one.derived for one in better) else []),
                 *scales,
+                *([OF_HEADER] if of_header and problem.gains else []),
                 *refusals.overridden,
             ),
         ),
@@ -454,6 +462,22 @@ def _in_si(result: Fit) -> tuple[Estimate, Estimate, Array]:
     )
 
 
+def _efforts(recordings: Sequence[Recording], efforts: str | None, scaled: bool) -> str:
+    """Return the kind of the efforts, which their unit decides if it is None.
+
+    Raises RecordingError for units that contradict each other, or the kind.
+    """
+    if efforts is not None and efforts not in EFFORTS:
+        raise RecordingError(f'efforts is {efforts!r}; expected {", ".join(EFFORTS)}')
+    units = {stated(one, efforts, scaled).effort_unit for one in recordings}
+    if CURRENT in units and len(units) > 1:
+        raise RecordingError(
+            f'the units of the recorded efforts are {", ".join(sorted(units))}; expected the same '
+            'of all recordings: state it, --efforts'
+        )
+    return efforts or ('currents' if CURRENT in units else 'torques')
+
+
 def _check(
     arm: Dynamics,
     several: Sequence[Recording],
@@ -463,8 +487,6 @@ def _check(
 ) -> None:
     if not several:
         raise RecordingError('there is no recording; expected one or more')
-    if efforts not in EFFORTS:
-        raise RecordingError(f'efforts is {efforts!r}; expected {", ".join(EFFORTS)}')
     if friction != AUTO:
         friction_law(friction)
     if payload is not None and efforts != 'currents':

@@ -131,6 +131,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         'friction': friction,
         'rotor_inertia': _floats(found.drives.rotor_inertia),
         'effort_scale': _floats(found.drives.effort_scale),
+        'effort_scale_known': found.drives.scale_known.tolist(),
         'effort_offset': _floats(found.drives.offset),
         'effort_delay': _rounded(found.signals.delay.removed),
         'velocity_lag': _rounded(found.signals.velocity_lag),
@@ -152,7 +153,11 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
             '# friction and rotors are those of joints.\n'
         )
     if not found.drives.scale_known.all():
-        head += '# The scale of the efforts is not identifiable: N m are those of this scale.\n'
+        head += (
+            '# effort_scale_known is false where the scale of the efforts is not identifiable:\n'
+            '# N m and kg are those of this scale. Verbs and nodes that answer in them reject\n'
+            '# this file.\n'
+        )
     return head + parameters_text(parameters)
 
 
@@ -255,6 +260,7 @@ def _joint(found: Identification, j: int) -> dict[str, Any]:
         'offset': found.drives.offset[j],
         'rotor_inertia': found.drives.rotor_inertia[j],
         'effort_scale': found.drives.effort_scale[j],
+        'effort_scale_known': found.drives.scale_known[j],
         'moves': found.drives.excited[j],
         'standard_error': {
             **errors,

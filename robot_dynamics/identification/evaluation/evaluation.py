@@ -137,7 +137,7 @@ def evaluate(
     arm: Dynamics,
     recording: Recording,
     *,
-    effort_scale: ArrayLike = 1.0,
+    effort_scale: ArrayLike | None = None,
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
     load_link: str = '',
@@ -148,7 +148,8 @@ def evaluate(
     Args:
         arm: the model, with its gravity and payloads.
         recording: of the same joints in the same order, as `by_joint` makes it.
-        effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
+        effort_scale: recorded effort times this is N m or N, one for all joints or (n,); None:
+            1, except of currents.
         effort_gravity_compensated: the recorded effort does not include the gravity torque.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
         load_link: link of a payload missing from the model; the last link if omitted.
@@ -156,12 +157,12 @@ def evaluate(
 
     Raises:
         ShapeError: effort_scale is neither one number nor (n,).
-        RecordingError: other joints, a scale of 0, too few samples for the cut-off frequency, or
-            efforts too large to compare.
+        RecordingError: other joints, a scale of 0, currents without one, too few samples for the
+            cut-off frequency, or efforts too large to compare.
         FrameNotFound: no such link.
     """
     require_joints(recording, arm.model)
-    scale = scale_of(arm.model, effort_scale)
+    scale = scale_of(arm.model, effort_scale, recording.effort_unit)
     link = load_link or arm.model.moving_links[-1]
     arm.model.frame_index(link)
     recorded = recording.effort

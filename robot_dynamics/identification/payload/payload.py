@@ -106,7 +106,7 @@ def estimate_payload(
     link: str,
     *,
     friction: str = 'estimated',
-    effort_scale: ArrayLike = 1.0,
+    effort_scale: ArrayLike | None = None,
     scale_error: float = INEXACT,
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
@@ -121,7 +121,8 @@ def estimate_payload(
         link: that carries the payload.
         friction: 'estimated' with the payload, in addition to that of the model, with an offset
             of the efforts of each joint; or 'model'. At rest it is that of the model.
-        effort_scale: recorded effort times this is N m or N, one for all joints or (n,).
+        effort_scale: recorded effort times this is N m or N, one for all joints or (n,); None:
+            1, except of currents.
         scale_error: standard deviation of that factor of each joint, relative. A quarter of it
             is that of the model's efforts, and of the mass and first moment of its body.
         effort_gravity_compensated: the recorded effort does not include the gravity torque of the
@@ -132,7 +133,7 @@ def estimate_payload(
     Raises:
         PayloadError: there are fewer than two postures.
         ModelError: the link does not move.
-        RecordingError: other joints, or too few samples.
+        RecordingError: other joints, currents without a scale, or too few samples.
         FrameNotFound: no such link.
         ValueError: friction is neither 'estimated' nor 'model'.
     """
@@ -141,7 +142,7 @@ def estimate_payload(
     require_joints(recording, arm.model)
     body = arm.model.moving_body(link)
     to_body = _parameter_map(arm.model.frame_placement[arm.model.frame_index(link)])
-    scale = scale_of(arm.model, effort_scale)
+    scale = scale_of(arm.model, effort_scale, recording.effort_unit)
     recording = drives.aligned(recording)
     stretches = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
     pieces = [

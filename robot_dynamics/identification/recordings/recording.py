@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +17,13 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.identification.recordings.effort_unit import (
+    CURRENT,
+    EFFORT_UNITS,
+    TORQUE,
+    UNKNOWN,
+    UNSTATED,
+)
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.spatial import Array
@@ -76,9 +83,12 @@ class Recording:
         t: (k,) s; it decreases where the robot's clock was set back.
         q: (k, n) measured positions, rad or m.
         qd: (k, n) measured velocities, None if there are none.
-        effort: (k, n) as recorded, in any unit.
+        effort: (k, n) as recorded.
         left_out: number of omitted samples, by reason.
         notes: remarks on the recording.
+        effort_unit: torque (N m or N), current, or unknown, as of joint states.
+
+    Raises RecordingError for another unit.
     """
 
     joint_names: tuple[str, ...]
@@ -88,9 +98,18 @@ class Recording:
     effort: Array
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    effort_unit: str = UNKNOWN
+
+    def __post_init__(self) -> None:
+        if self.effort_unit not in EFFORT_UNITS:
+            raise RecordingError(
+                f'effort_unit is {self.effort_unit!r}; expected {", ".join(EFFORT_UNITS)}'
+            )
 
 
-def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Recording:
+def by_joint(
+    samples: Sequence[JointSample], joint_names: Sequence[str], effort_unit: str = UNKNOWN
+) -> Recording:
     """Return the samples with these joints, others ignored.
 
     Time is that of the headers, or of the recorder if they have none; among samples with a stamp,
@@ -120,16 +139,53 @@ def by_joint(samples: Sequence[JointSample], joint_names: Sequence[str]) -> Reco
     if not measured:
         notes.append('no velocities: they are derivatives of the positions')
     notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
-    return Recording(names, t[kept], q, qd if measured else None, effort, +left_out, tuple(notes))
+    measured_qd = qd if measured else None
+    return Recording(names, t[kept], q, measured_qd, effort, +left_out, tuple(notes), effort_unit)
 
 
-def scale_of(model: RobotModel, effort_scale: ArrayLike) -> Array:
-    """Return the factors (n,) from recorded efforts to N m or N, of one number or (n,).
+def stated(recording: Recording, efforts: str | None, scaled: bool) -> Recording:
+    """Return a recording with the unit of its efforts that a user states.
+
+    Args:
+        recording: with the unit of its file.
+        efforts: torques, currents or link-side torques; None: as the file states.
+        scaled: a factor to N m or N is given for every joint.
+
+    Raises:
+        RecordingError: torques are stated of currents without such a factor.
+    """
+    unit = recording.effort_unit
+    if efforts is None:
+        lacking = unit == UNKNOWN and not scaled and UNSTATED not in recording.notes
+        return replace(recording, notes=(*recording.notes, UNSTATED)) if lacking else recording
+    if efforts == 'currents':
+        return replace(recording, effort_unit=CURRENT)
+    if unit == CURRENT and not scaled:
+        raise RecordingError(
+            f'the efforts are currents by the header of the file, and {efforts} by the option; '
+            'expected --efforts currents, or --effort-scale, N m or N per A of every joint'
+        )
+    return recording if unit == CURRENT else replace(recording, effort_unit=TORQUE)
+
+
+def scale_of(model: RobotModel, effort_scale: ArrayLike | None, unit: str = UNKNOWN) -> Array:
+    """Return the factors (n,) from recorded efforts to N m or N.
+
+    Args:
+        model: of n joints.
+        effort_scale: one number or (n,); None: 1, as of torques.
+        unit: of the recorded efforts.
 
     Raises:
         ShapeError: there is neither one number nor one for each joint.
-        RecordingError: one is 0 or not finite.
+        RecordingError: one is 0 or not finite, or currents have none.
     """
+    if effort_scale is None and unit == CURRENT:
+        raise RecordingError(
+            f'the efforts of {", ".join(model.joint_names)} are currents of unknown scale; '
+            'expected N m or N per A of every joint: --effort-scale, or --params of identify'
+        )
+    effort_scale = 1.0 if effort_scale is None else effort_scale
     scale = per_joint('effort_scale', effort_scale, model.joint_names)
     if not (np.isfinite(scale).all() and scale.all()):
         raise RecordingError(

@@ -6,7 +6,8 @@ A CSV file has time, positions, efforts and, optionally, velocities.
 Columns are separated by commas, semicolons, tabs or spaces, and numbers have a decimal point. The
 header names them: time, and for each joint q, qd and effort with the name of the joint or its
 number, such as `t, q1, qd1, effort1` or `time; elbow position; elbow effort`. Other columns are
-ignored. Units are s, rad or m; efforts have any unit.
+ignored. Units are s, rad or m. Efforts are torques or currents by the word of their header
+(torque, tau, current) or its unit ([N m], [A]); the word effort alone states no unit.
 """
 
 from __future__ import annotations
@@ -22,6 +23,13 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.identification.recordings.bag import Bag, BagError, read_bag, regular
+from robot_dynamics.identification.recordings.effort_unit import (
+    SYMBOLS,
+    UNKNOWN,
+    EffortUnitError,
+    common_unit,
+    unit_of_column,
+)
 from robot_dynamics.identification.recordings.recording import (
     KINDS,
     SECOND,
@@ -40,7 +48,18 @@ WORDS = {
     'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'),
 }
 KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
-UNITS = ('s', 'sec', 'rad', 'm', 'rad/s', 'm/s', 'nm', 'n m', 'n*m', 'n', 'a', '')
+UNITS = {
+    TIME: ('', 's', 'sec'),
+    'position': ('', 'rad', 'm'),
+    'velocity': ('', 'rad/s', 'm/s'),
+    'effort': SYMBOLS,
+}
+EXPECTED_UNITS = {
+    TIME: 's',
+    'position': 'rad or m',
+    'velocity': 'rad/s or m/s',
+    'effort': 'N m, N or A',
+}
 LONGEST_STEP = 0.5  # s: longer ones are in another unit
 EXPECTED = (
     'expected a header as time, q1, q2, effort1, effort2 with names or numbers of the joints, or '
@@ -59,6 +78,7 @@ class Column(NamedTuple):
 
     kind: str  # of WORDS, '' if it is not used
     joint: str = ''
+    effort_unit: str = UNKNOWN
 
 
 def read_recording(
@@ -115,11 +135,13 @@ class CsvFile:
         """Return the samples by joint, as `by_joint`.
 
         Raises:
-            BagError: columns are missing or ambiguous, or time is not finite or not in seconds.
+            BagError: columns are missing or ambiguous, efforts of different units, or time is not
+                finite or not in seconds.
             RecordingError: as `by_joint`.
         """
         names = tuple(joint_names)
-        found = self._columns(names)
+        listed = self._listed(names)
+        found = self._columns(listed, names)
         t = self._time(found.pop((TIME, '')))
         # Without a stamp of 0, which means none.
         stamps = np.round((t - t.min() + 1.0) * SECOND).astype(np.int64)
@@ -133,23 +155,33 @@ class CsvFile:
         if not any(kind == KINDS[1] for kind, _ in found):
             qd = np.zeros((len(t), 0))
         rows = zip(stamps.tolist(), q, qd, effort, strict=True)
-        return by_joint([JointSample(s, s, tuple(known), *row) for s, *row in rows], names)
+        samples = [JointSample(s, s, tuple(known), *row) for s, *row in rows]
+        units = {f'effort of {one}': listed[found['effort', one]].effort_unit for one in known}
+        try:
+            unit = common_unit(units)
+        except EffortUnitError as error:
+            raise BagError(f'{self.path}: {error}') from None
+        return by_joint(samples, names, unit)
 
     def _of(self, column: int | None) -> Array:
         return np.full(len(self.values), np.nan) if column is None else self.values[:, column]
 
-    def _columns(self, names: tuple[str, ...]) -> dict[tuple[str, str], int]:
-        """Return the column of each kind and joint."""
+    def _listed(self, names: tuple[str, ...]) -> list[Column]:
+        """Return what each column holds."""
         listed: list[Column] = []
         for head in self.heads:
             one = _column(self.path, head)
             alone = one.kind in KINDS and not one.joint
-            listed += [Column(one.kind, name) for name in names] if alone else [one]
+            listed += [one._replace(joint=name) for name in names] if alone else [one]
         if len(listed) != self.values.shape[1]:
             raise BagError(
                 f'{self.path}, line {self.lines[0]}: {self.values.shape[1]} columns; the names '
                 f'are of {len(listed)}: {" ".join(self.heads)}'
             )
+        return listed
+
+    def _columns(self, listed: list[Column], names: tuple[str, ...]) -> dict[tuple[str, str], int]:
+        """Return the column of each kind and joint."""
         found: dict[tuple[str, str], int] = {}
         for kind in WORDS:
             own = [(k, one.joint) for k, one in enumerate(listed) if one.kind == kind]
@@ -255,7 +287,7 @@ def _numbers(
 
 
 def _column(path: Path, head: str) -> Column:
-    """Return what a column holds. Raises BagError for a unit other than those of UNITS."""
+    """Return what a column holds. Raises BagError for a unit that its kind does not have."""
     name, unit = head.strip(), ''
     if (match := _UNIT.fullmatch(name)) and not match[2].isdecimal():
         name, unit = match[1], match[2].strip().lower()
@@ -263,14 +295,20 @@ def _column(path: Path, head: str) -> Column:
     parts = [part.strip('_ ') for part in name.split('/') if part]
     for words in (' '.join(parts[-2:]), *parts[-1:]):  # /joint_states/elbow/position
         if match := _FIRST.fullmatch(words):
-            found = Column(KIND_OF[match[1].lower()], match[2] or match[3] or '')
+            word, joint = match[1], match[2] or match[3] or ''
         elif match := _LAST.fullmatch(words):
-            found = Column(KIND_OF[match[2].lower()], match[1])
+            joint, word = match[1], match[2]
         else:
             continue
-        if found.kind == TIME and found.joint:
+        kind = KIND_OF[word.lower()]
+        if kind == TIME and joint:
             continue
-        if unit not in UNITS:
-            raise BagError(f'{path}, column {head}: expected s, rad or m')
-        return found
+        if unit not in UNITS[kind]:
+            raise BagError(f'{path}, column {head}: unit {unit}; expected {EXPECTED_UNITS[kind]}')
+        if kind != 'effort':
+            return Column(kind, joint)
+        try:
+            return Column(kind, joint, unit_of_column(word, unit))
+        except EffortUnitError as error:
+            raise BagError(f'{path}, column {head}: {error}') from None
     return Column('')

@@ -102,6 +102,8 @@ def test_urdf_and_parameters_are_the_identified_arm(written):
     assert parameters['joints'] == list(MODEL.joint_names)
     assert parameters['tip_link'] == 'panda_link8'
     assert 'locked_joints' not in parameters
+    assert parameters['effort_scale_known'] == [True] * 7
+    assert all(joint['effort_scale_known'] for joint in figures['joints'])
     for j, joint in enumerate(figures['joints']):
         assert joint['name'] == MODEL.joint_names[j]
         assert model.viscous[j] == pytest.approx(joint['viscous'], rel=1e-8)

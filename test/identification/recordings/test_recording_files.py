@@ -103,7 +103,11 @@ HEAD = 't,q1,q2,effort1,effort2'
         ('q1,q2,effort1,effort2\n0,1,2,3', [], 'no column of time'),
         ('t,q1,effort1\n0,1,2', [], 'columns of joints 1; the model has 2: shoulder, elbow'),
         ('t,q1,q2,q1,effort1,effort2\n0,1,2,3,4,5', [], 'two columns of position shoulder'),
-        ('t,q1 [deg],q2,effort1,effort2\n0,1,2,3,4', [], r'column q1 \[deg\]: expected s, rad'),
+        (
+            't,q1 [deg],q2,effort1,effort2\n0,1,2,3,4',
+            [],
+            r'column q1 \[deg\]: unit deg; expected rad or m',
+        ),
         (f'{HEAD}\n1,1,2,3,4\n2,1,2,3,4\n3,2,2,3,4', [], 'column t: the rows are 1 apart; exp'),
         (f'{HEAD}\n', [], 'no line of numbers'),
         ('', [], 'no line of numbers'),
