@@ -9,12 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from waiting import wait_until
 
 from robot_dynamics.view.scene import TERMS
 
@@ -92,15 +92,13 @@ class Browser:
         """
         from selenium.common.exceptions import StaleElementReferenceException
 
-        end = time.monotonic() + DEADLINE
-        while True:
+        def holds():
             try:
-                if value := condition():
-                    return value
+                return condition()
             except StaleElementReferenceException:
-                pass
-            assert time.monotonic() < end, f'waited {DEADLINE} s for {what}'
-            time.sleep(0.1)
+                return False
+
+        return wait_until(holds, what, DEADLINE)
 
     def torques(self):
         """Return the numbers of the page, {(joint, term): N m or N}; folded terms are 0."""

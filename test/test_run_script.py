@@ -6,12 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import mutate
 import pytest
 from tiers import soak
+from waiting import wait_until
 
 RUN = Path(__file__).resolve().parents[1] / 'run'
 SHARED_MEMORY = Path('/dev/shm')
@@ -156,10 +156,8 @@ def test_demo_keeps_the_environment_of_the_tests_and_removes_its_shared_memory(f
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (130, 'demo --headless\n'), ended.stderr
-    end = time.monotonic() + 60
-    while left.exists():  # removed in the background, after the end of the demo
-        assert time.monotonic() < end
-        time.sleep(0.02)
+    # It is removed in the background, after the end of the demo.
+    wait_until(lambda: not left.exists(), 'the end of the removal', 60.0)
     assert [file.exists() for file in files] == [False, True, True]
 
 

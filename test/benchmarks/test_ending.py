@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from domains import use_free_domain
+from waiting import wait_until
 
 from robot_dynamics.resources import share_file
 
@@ -65,11 +66,13 @@ def test_a_signal_ends_the_benchmark_and_its_nodes(name, number):
     )
     started = []
     try:
-        until = time.monotonic() + DEADLINE
-        while len(started := children(process)) < CHILDREN[name]:
-            assert time.monotonic() < until
+
+        def all_started():
             assert process.poll() is None
-            time.sleep(0.02)
+            started[:] = children(process)
+            return len(started) == CHILDREN[name]
+
+        wait_until(all_started, 'the processes of the benchmark', DEADLINE)
         time.sleep(STARTING)
         process.send_signal(number)
         assert process.wait(DEADLINE) != 0

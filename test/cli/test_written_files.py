@@ -8,6 +8,7 @@ import os
 
 import matplotlib
 import pytest
+import yaml
 
 from robot_dynamics import cli
 from robot_dynamics.model.robots import planar_2r
@@ -15,6 +16,7 @@ from robot_dynamics.reporting import figures
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.resources import share_file
 from robot_dynamics.textbook.derivation.derivation import derive
+from robot_dynamics.urdf.loading import load_urdf
 
 ELBOW = share_file('urdf/planar_2r.urdf')
 # What matplotlib takes for a formula or leaves out of a legend, and what ends a line or a string.
@@ -170,7 +172,11 @@ def test_results_are_written_before_pictures(strange, motion, tmp_path, monkeypa
     }[verb]
     with pytest.raises(RuntimeError):
         cli.main([*map(str, words), '--picture', str(picture)])
-    assert out.stat().st_size
+    written = {
+        'check': lambda: load_urdf(out).joint_names,
+        'trajectory': lambda: tuple(yaml.safe_load(out.read_text())['joint_names']),
+    }[verb]()
+    assert written == (NAMES['joint1'], NAMES['joint2'])
     assert not picture.exists()
 
 

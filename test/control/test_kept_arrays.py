@@ -189,7 +189,7 @@ def press(given):
 
 
 def read_joints(given):
-    one = JointStateReader(NAMES, 0.1, VelocityFilter())
+    one = JointStateReader(ARM.model, 0.1, VelocityFilter())
     for k, q in enumerate(MOVES):
         joint = slice(k % 2, None)  # the second joint alone, each second time
         names, none = list(NAMES[joint]), given([])

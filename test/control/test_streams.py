@@ -176,12 +176,14 @@ def test_after_a_rejection_the_stream_is_joined_as_a_motion_begins(rate, side):
 def test_rejected_references_do_not_add_up_to_time_for_a_step(rate, side):
     arm = begun(1 / rate)
     first = len(arm.rows) - 1
-    for k in range(rate // 5):
-        # Beyond start_tolerance, but for the last one.
-        arm.send(side * (0.2 if k < rate // 5 - 1 else 0.08) * BOTH)
+    for _ in range(rate // 5):
+        assert not arm.send(side * 0.2 * BOTH)  # beyond start_tolerance
         arm.states(1000 // rate)
-    arm.states(20)
-    assert np.abs(arm.q).max() > 0
+    np.testing.assert_array_equal(arm.q, 0.0)
+    for _ in range(rate // 2):
+        assert arm.send(side * 0.08 * BOTH), arm.rejected
+        arm.states(1000 // rate)
+    np.testing.assert_array_equal(arm.q, side * 0.08 * BOTH)
     arm.check(first)
 
 

@@ -2,6 +2,7 @@
 """CUDA sources: compiled as C++ for the CPU and run there; compiled by NVRTC, without a device."""
 
 import ctypes
+import re
 
 import numpy as np
 import pytest
@@ -116,8 +117,11 @@ def test_nvrtc_compiles_arms_and_loops(nvrtc):
     # Its values exceed the registers.
     assert found['arm_inverse_dynamics_derivatives_rows'].spills > 0
     chain = Dynamics(random_tree(30, np.random.default_rng(1), branching=0.1), backend='python')
-    (loops,) = nvrtc(source(chain, ['coriolis_matrix']), 'chain.cu', 'sm_90').values()
-    assert loops.stack > 0
+    text = source(chain, ['coriolis_matrix'])
+    (loops,) = nvrtc(text, 'chain.cu', 'sm_90').values()
+    # The values of the 30 rows, of 8 bytes, are indexed by loops: not in registers.
+    (values,) = re.findall(r'double memory\[(\d+)\]\[30\];', text)
+    assert loops.stack >= 8 * 30 * int(values)
 
 
 def test_nvrtc_reports_errors(nvrtc):

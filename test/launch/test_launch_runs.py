@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
+from waiting import wait_until
 
 from robot_dynamics.resources import share_file
 from robot_dynamics.ros import qos
@@ -98,10 +98,7 @@ def probe(domain):
     executor.add_node(node)
 
     def until(condition, what):
-        end = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < end, f'waited {PATIENCE} s for {what}'
-            executor.spin_once(timeout_sec=0.1)
+        wait_until(condition, what, PATIENCE, lambda: executor.spin_once(timeout_sec=0.1))
 
     node.until = until
     yield node

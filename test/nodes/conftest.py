@@ -11,6 +11,7 @@ import pytest
 from domains import use_free_domain
 from elbow import ELBOW
 from live_nodes import kill_all
+from waiting import wait_until
 
 # Read when rclpy and the messages are imported; messages check their fields.
 use_free_domain()
@@ -82,10 +83,7 @@ class Graph:
     def until(self, condition, what):
         """Turn the executor until the condition holds."""
         deadline = DEADLINE_OF_PROCESSES if has_children() else DEADLINE
-        end = time.monotonic() + deadline
-        while not condition():
-            assert time.monotonic() < end, f'waited {deadline} s for {what}'
-            self.executor.spin_once(timeout_sec=0.01)
+        wait_until(condition, what, deadline, lambda: self.executor.spin_once(timeout_sec=0.01))
 
     def drain(self, seconds=0.2):
         """Turn the executor for a while, to see that something does not happen."""

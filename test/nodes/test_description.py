@@ -115,7 +115,7 @@ def test_a_later_description_replaces_the_robot_and_a_bad_one_does_not(graph, el
     graph.until(lambda: node.arm is not None, 'the robot')
     first = node.arm
     publisher.publish(String(data='<robot name="bad"/>'))
-    graph.drain()
+    graph.until(lambda: node.health.counts['robot_description rejected'], 'the refusal')
     assert node.arm is first
     assert node.failure is None
     publisher.publish(String(data=elbow_urdf.replace('value="0.7"', 'value="1.4"')))

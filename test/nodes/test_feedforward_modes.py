@@ -13,6 +13,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from elbow import ELBOW
 from rclpy.serialization import serialize_message
 from std_srvs.srv import SetBool
+from waiting import wait_until
 
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.dynamics import Dynamics
@@ -97,9 +98,12 @@ class Driven:
         self.node.on_joint_state(JointReading(self.stamp, q, np.zeros(2), None))
 
     def silence(self):
-        time.sleep(SILENCE)
-        for timer in self.node.timers:
-            timer.callback()
+        def is_detected():
+            for timer in self.node.timers:
+                timer.callback()
+            return self.node.watch.silent
+
+        wait_until(is_detected, 'the silence', 20.0, lambda: time.sleep(SILENCE / 10))
 
     def publish_elsewhere(self, *names):
         self.others = list(names)

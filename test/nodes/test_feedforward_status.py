@@ -85,10 +85,13 @@ def test_states_have_a_rate_of_their_own(graph):
     received = listen(graph)
     for k in range(1000, 1041):
         robot.torque(k * MS)
-    graph.drain(0.1)
+
+    def stamps(topic):
+        return [messages.nanoseconds(message.header.stamp) for message in topic]
+
+    graph.until(lambda: all(1040 * MS in stamps(topic) for topic in received), 'the last states')
     for topic in received:
-        stamps = [messages.nanoseconds(message.header.stamp) for message in topic]
-        assert stamps == [1000 * MS, 1010 * MS, 1020 * MS, 1030 * MS, 1040 * MS]
+        assert stamps(topic) == [1000 * MS, 1010 * MS, 1020 * MS, 1030 * MS, 1040 * MS]
 
 
 def test_the_rate_of_the_states_may_change_any_time(graph):

@@ -196,8 +196,9 @@ def test_a_new_description_does_not_start_a_node_that_was_cleaned_up(graph, elbo
     manager = Manager(graph, 'dynamics_node')
     assert manager.deactivate()
     assert manager.cleanup()
-    description.publish(String(data=elbow_urdf.replace('value="0.7"', 'value="1.4"')))
-    graph.drain()
+    heavier = elbow_urdf.replace('value="0.7"', 'value="1.4"')
+    description.publish(String(data=heavier))
+    graph.until(lambda: node.robot.newest_text() == heavier, 'the description')
     assert node.state == 'unconfigured'
     assert manager.configure()
     assert node.arm.model.mass[1] == 1.4

@@ -62,7 +62,8 @@ def test_gravity_in_the_base_is_turned_back_by_roll_pitch_and_yaw(sign):
 
 
 @pytest.mark.parametrize(
-    ('viscous', 'coulomb'), itertools.product([[-1.0, 0.3], [0.2, -1.0], [0.0, -1.0]], repeat=2)
+    ('viscous', 'coulomb'),
+    list(itertools.product([[-1.0, 0.3], [0.2, -1.0], [0.0, -1.0]], repeat=2)),
 )
 def test_friction_is_that_of_the_model_joint_by_joint(elbow, viscous, coulomb):
     model = elbow.model

@@ -152,7 +152,7 @@ def test_lock_step_repeats_its_state_for_late_subscribers(graph):
     graph.until(lambda: len(view.states) >= 3, 'repetitions')
     assert {stamp(message) for message in view.states} == {0}
     view.command([0.0, 0.0], at=MS)  # the answer to no state
-    graph.drain()
+    graph.until(lambda: view.node.loop.unmatched == 1, 'the command')
     assert view.node.loop.steps == 0
     view.command([0.0, 0.0], at=0)
     view.state(after=0)

@@ -58,14 +58,15 @@ def test_counting(expression, operations):
 
 
 @pytest.mark.parametrize('formulation', FORMULATIONS, ids=name)
-def test_counting_does_not_change_the_result(formulation):
+def test_counting_does_not_change_the_result_nor_depend_on_the_state(formulation):
     model, tally = oc.general_arm(3), oc.Tally()
     state = np.random.default_rng(1).uniform(-2, 2, (3, 3))
     counting = [np.array([oc.Counting(x, tally) for x in row], dtype=object) for row in state]
     tau = formulation.inverse_dynamics(model, *counting).astype(float)
     expected = formulation.inverse_dynamics(model, *state)
     assert np.abs(tau - expected).max() <= 1e-13 * np.abs(expected).max()
-    assert tally.products > 0
+    # Those of other states, all of whose numbers are positive.
+    assert (tally.products, tally.sums) == oc.counted_operations(formulation, model)
 
 
 # -- table 3 --------------------------------------------------------------------------------------

@@ -323,9 +323,9 @@ def test_without_trimesh_meshes_are_not_checked(examined, folder, monkeypatch):
     found = examined(text, folder)
     assert alarms(found) == []
     assert {f.kind for f in found.findings} == {'not-checked', 'cannot-tell'}
-    meshes = [f.message for f in found.findings if f.kind == 'not-checked']
-    assert meshes
-    assert all('trimesh is not installed' in message for message in meshes)
+    meshes = [f for f in found.findings if f.kind == 'not-checked']
+    assert [f.element for f in meshes] == ['part_0', 'part_1', 'part_2']
+    assert all('trimesh is not installed' in f.message for f in meshes)
 
 
 def test_an_unresolved_mesh_is_a_warning(examined, folder):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The view in a real browser: pictures, numbers and errors of the page."""
 
-import os
-import re
 import threading
 import time
 
@@ -326,31 +324,3 @@ def measured(window):
     """Return the numbers of the page, empty before measured torques are among them."""
     found = window.torques()
     return found if any(term == 'measured' for _, term in found) else {}
-
-
-def test_measurements_of_start_and_load(capsys):
-    """Print what a start takes and what a fall costs; nothing is required of the figures."""
-    began = time.monotonic()
-    with browser.view('panda') as (process, url):
-        address = time.monotonic() - began
-        window = browser.Browser()
-        try:
-            window.open(url)
-            window.button('Let it fall')
-            window.until(lambda: window.torques()['panda_joint2', 'inertia'] != 0, 'the fall')
-            first, began = cpu(process.pid), time.monotonic()
-            time.sleep(4)
-            share = (cpu(process.pid) - first) / (time.monotonic() - began)
-        finally:
-            window.close()
-    with capsys.disabled():
-        print(f'\nview: address after {address:.1f} s, {100 * share:.0f} % of a core in a fall')
-    assert share > 0
-
-
-def cpu(pid):
-    """Return the CPU time [s] of a process."""
-
-    with open(f'/proc/{pid}/stat') as file:
-        fields = re.sub(r'^.*\) ', '', file.read()).split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')

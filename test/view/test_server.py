@@ -5,10 +5,10 @@ import builtins
 import http.client
 import socket
 import threading
-import time
 import urllib.request
 
 import pytest
+from waiting import wait_until
 
 from robot_dynamics import cli
 from robot_dynamics.urdf.loading import load_urdf
@@ -163,13 +163,15 @@ def test_a_malformed_message_is_one_line(server, frame, capfd):
     server.gui._gui_input_handle_from_uuid['slider'] = slider
     with socket_of(server) as client:
         client.send(frame)
-        errors, end = '', time.monotonic() + 60
-        while '\n' not in errors:
-            assert time.monotonic() < end, 'waited for the line'
-            time.sleep(0.02)
-            errors += capfd.readouterr().err
+        parts = []
+
+        def line():
+            parts.append(capfd.readouterr().err)
+            return '\n' in parts[-1]
+
+        wait_until(line, 'the line', 60.0)
     server.stop()
-    errors += capfd.readouterr().err
+    errors = ''.join([*parts, capfd.readouterr().err])
     assert errors.startswith('robot-dynamics: ')
     assert errors.count('\n') == 1
     assert errors[:-1].isprintable()
