@@ -8,6 +8,7 @@ drifts, and is listed. A joint that the run says nothing about keeps its thresho
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -54,7 +55,7 @@ class ThresholdLearning:
             before: the thresholds in force; the default is none.
             collision_excess: excess by them that is a collision.
         """
-        self._free, self._before = FreeMotion(n), before
+        self._free, self._before = FreeMotion(n), deepcopy(before)
         self._collision_excess = collision_excess
         self._events: list[Event] = []
         self._touched = False

@@ -16,7 +16,7 @@ import pytest
 import robot_dynamics as rd
 from robot_dynamics import control
 from robot_dynamics.control import Gains, Impedance, PoseReference, Reference, Trajectory
-from robot_dynamics.control.contact import ContactDetector
+from robot_dynamics.control.contact import Contact, ContactDetector
 from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced, FreeMotion
 from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
@@ -29,6 +29,7 @@ from robot_dynamics.control.payload_test import PayloadTest
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.speed_override import SpeedOverride
+from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
@@ -147,6 +148,17 @@ def learn(given):
     given.results += list(vars(motion.learned().thresholds).values())
 
 
+def learn_anew(given):
+    one, level = observer(given), given([0.2, 0.0])
+    run = ThresholdLearning(2, ContactThresholds(given([0.1, 0.0]), given([0.1, 0.0]), level), 2.0)
+    given.reuse()
+    for t, *rows in states():
+        if one.update(t, *rows):
+            run.add(t, given(rows[0]), one, Contact('contact', 0, 1.5))
+            given.reuse()
+    given.results += list(vars(run.learned().thresholds).values()) + [run.motions]
+
+
 def estimate_wrench(given):
     one = ContactWrenchEstimator(ARM, TIP, 'force')
     for q, r in itertools.pairwise(MOVES):
@@ -196,7 +208,7 @@ def read_joints(given):
         message = SimpleNamespace(
             name=names, position=given(q)[joint], velocity=none, effort=given(q)[joint]
         )
-        given.reuse(one.read(message, 5 * k * MS))
+        given.reuse(one.read(message, 50 * k * MS))
         names.reverse()
 
 
@@ -335,6 +347,7 @@ CASES = {
     (PayloadTest,): carry_payload,
     (ContactDetector,): detect,
     (Debounced, FreeMotion): learn,
+    (ThresholdLearning,): learn_anew,
     (ContactWrenchEstimator,): estimate_wrench,
     (AccelerationFilter,): differentiate(AccelerationFilter),
     (VelocityFilter,): differentiate(VelocityFilter),
@@ -361,6 +374,7 @@ CASES = {
 RECORDS = {
     *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PoseLimits', 'Switches'),
     *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
+    'ContactLevel',
 }
 
 
