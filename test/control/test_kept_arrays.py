@@ -149,14 +149,15 @@ def learn(given):
 
 
 def learn_anew(given):
-    one, level = observer(given), given([0.2, 0.0])
-    run = ThresholdLearning(2, ContactThresholds(given([0.1, 0.0]), given([0.1, 0.0]), level), 2.0)
+    one, before = observer(given), ContactThresholds(*(given([0.1, 0.2]) for _ in range(3)))
+    run = ThresholdLearning(2, before, 2.0)
     given.reuse()
+    given.results += list(vars(run.learned().thresholds).values())  # those before
     for t, *rows in states():
         if one.update(t, *rows):
             run.add(t, given(rows[0]), one, Contact('contact', 0, 1.5))
             given.reuse()
-    given.results += list(vars(run.learned().thresholds).values()) + [run.motions]
+    given.results += [*vars(run.learned().thresholds).values(), run.motions]
 
 
 def estimate_wrench(given):
