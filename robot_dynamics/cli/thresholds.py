@@ -43,7 +43,7 @@ from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.ros.parameters import parameter_values, values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import parameters_text
+from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 4  # significant, of the thresholds
 
@@ -81,7 +81,7 @@ def thresholds(options: argparse.Namespace) -> int:
             learned, factor = _learned(options, arm, recording, settings), SLOW_FACTOR
     if learned.missing == tuple(range(model.n)):
         raise RecordingError(f'{options.bag}: no joint moves; expected free motion')
-    print(f'# {learned.text(model.joint_names, factor)}'.replace('; ', '\n# '))
+    print(comment(learned, model.joint_names, factor))
     robot = _robot_parameters(options, model)
     text = node_parameters(model, robot, learned, settings, factor)
     if options.output is None:
@@ -90,6 +90,13 @@ def thresholds(options: argparse.Namespace) -> int:
         write_file(options.output, text)
         print(f'written: {options.output}')
     return 0
+
+
+def comment(learned: Learned, joint_names: tuple[str, ...], contact_factor: float) -> str:
+    """Return how far thresholds can be relied on, as a comment of YAML; arguments as `text`."""
+    # Quoted, a name is one line; another would be read as YAML.
+    text = learned.text(tuple(map(quoted, joint_names)), contact_factor)
+    return f'# {text}'.replace('; ', '\n# ')
 
 
 def node_parameters(
