@@ -48,7 +48,7 @@ from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.ros.parameters import parameter_values, values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import parameters_text
+from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 4  # significant, of the thresholds
 
@@ -96,7 +96,7 @@ def thresholds(options: argparse.Namespace) -> int:
             (learned, _), factor = _learned(options, arm, recording, settings), SLOW_FACTOR
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
-    print(f'# {learned.text(model.joint_names, factor)}'.replace('; ', '\n# '))
+    print(comment(learned, model.joint_names, factor))
     if UNSTATED in recording.notes:
         print(f'# {UNSTATED}'.replace('; ', '\n# '))
     robot = _robot_parameters(options, model)
@@ -107,6 +107,13 @@ def thresholds(options: argparse.Namespace) -> int:
         write_file(options.output, text)
         print(f'written: {options.output}')
     return 0
+
+
+def comment(learned: Learned, joint_names: tuple[str, ...], contact_factor: float) -> str:
+    """Return how far thresholds can be relied on, as a comment of YAML; arguments as `text`."""
+    # Quoted, a name is one line; another would be read as YAML.
+    text = learned.text(tuple(map(quoted, joint_names)), contact_factor)
+    return f'# {text}'.replace('; ', '\n# ')
 
 
 def node_parameters(

@@ -18,10 +18,17 @@ import numpy as np
 
 from robot_dynamics.codegen.backends.c import Dialect
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.export.functions import Case, ExportError, Function, cases
+from robot_dynamics.export.functions import Case, ExportError, Function, cases, plain
 from robot_dynamics.spatial import Array
 
 IDENTIFIER = re.compile(r'[A-Za-z][A-Za-z0-9_]*')
+# Headers of C, and those that they include: one of ours would be taken for them.
+HEADERS = {
+    *('alloca', 'assert', 'complex', 'ctype', 'endian', 'errno', 'features', 'fenv', 'float'),
+    *('inttypes', 'iso646', 'limits', 'locale', 'math', 'setjmp', 'signal', 'stdalign', 'stdarg'),
+    *('stdatomic', 'stdbool', 'stddef', 'stdint', 'stdio', 'stdlib', 'stdnoreturn', 'string'),
+    *('strings', 'tgmath', 'threads', 'time', 'uchar', 'wchar', 'wctype'),
+}
 
 # Of the largest entry of a result; without fused multiply-add in hardware it is seldom exact.
 TOLERANCES = {'double': 1e-13, 'float': 1e-4}
@@ -61,32 +68,24 @@ def c_files(
 
 
 def check_identifier(name: str) -> None:
-    """Raise ExportError if a name cannot begin those of functions."""
+    """Raise ExportError if a name cannot be that of a header and begin those of functions."""
     if not IDENTIFIER.fullmatch(name):
         raise ExportError(f'name {name!r} is no identifier of C; expected letters, digits and _')
+    if name.lower() in HEADERS:
+        raise ExportError(f'name {name!r} is that of a header of C; expected another')
 
 
 def identifier(text: str) -> str:
-    """Return a name as an identifier of C."""
+    """Return a name as an identifier of C that is no header of C."""
     words = re.sub(r'[^A-Za-z0-9]+', '_', text).strip('_').lower()
-    return words if IDENTIFIER.fullmatch(words) else f'robot_{words}'.rstrip('_')
-
-
-def comment(text: str) -> str:
-    """Return a text as a part of a comment: ASCII, without what begins or ends one, or a trigraph.
-
-    Control characters of names are escaped; line ends and spaces stay.
-    """
-    for pair in ('*/', '/*', '??'):
-        text = text.replace(pair, ' '.join(pair))
-    shown = (c if c == '\n' or c.isprintable() else f'\\x{ord(c):02x}' for c in text)
-    return ''.join(shown).encode('ascii', 'backslashreplace').decode()
+    is_free = IDENTIFIER.fullmatch(words) and words not in HEADERS
+    return words if is_free else f'robot_{words}'.rstrip('_')
 
 
 def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, version: str) -> str:
     model, name = arm.model, dialect.prefix
     text = f"""\
-/* Dynamics of {comment(model.name)}, written by robot_dynamics {version}.
+/* Dynamics of {plain(model.name)}, written by robot_dynamics {version}.
 
    M(q) qdd + C(q, qd) qd + g(q) = tau        n = {model.n} joints, friction not included
 
@@ -114,7 +113,7 @@ def facts(arm: Dynamics, dialect: Dialect) -> str:
     angle, separate = (f'2^{math.log2(limit):g} rad' for limit in dialect.limits)
     other = f', without fused multiply-add in hardware {separate}' if separate != angle else ''
     joints = [
-        f'     {i}  {comment(" ".join(joint.split()))}, {"rad" if angular else "m"}'
+        f'     {i}  {plain(joint)}, {"rad" if angular else "m"}'
         for i, (joint, angular) in enumerate(zip(model.joint_names, model.angular, strict=True))
     ]
     x, y, z = model.gravity
@@ -134,8 +133,8 @@ def about(function: Function) -> str:
     """Return the documentation of a function as a part of a comment, its frame in the 2nd line."""
     lines = function.documentation.splitlines()
     if function.frame is not None:
-        lines.insert(1, f'    Frame: {" ".join(function.frame.split())}.')
-    return '\n   '.join(line.rstrip() for line in comment('\n'.join(lines)).splitlines())
+        lines.insert(1, f'    Frame: {plain(function.frame)}.')
+    return '\n   '.join(line.rstrip() for line in lines)
 
 
 def definition(function: Function, dialect: Dialect) -> str:

@@ -21,8 +21,8 @@ from robot_dynamics.algorithms.jacobian import forward_kinematics, jacobian
 from robot_dynamics.algorithms.vectors import cross
 from robot_dynamics.codegen.backends.c import Dialect
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.export.c_header import about, check_identifier, comment, definition, facts
-from robot_dynamics.export.functions import ExportError, Function, functions
+from robot_dynamics.export.c_header import about, check_identifier, definition, facts
+from robot_dynamics.export.functions import ExportError, Function, functions, plain
 from robot_dynamics.programs import Robot
 
 POSE_DERIVATIVE = 'forward_kinematics_derivative'
@@ -87,7 +87,7 @@ def casadi_files(
     largest = max(size for each in programs.values() for _, size in each.program.signature.inputs)
     names = '\n     '.join(f'{name}_{function.program.name}' for function in exported)
     text = f"""\
-/* Dynamics of {comment(arm.model.name)} for CasADi, written by robot_dynamics {version}.
+/* Dynamics of {plain(arm.model.name)} for CasADi, written by robot_dynamics {version}.
 
    gcc -shared -fPIC -O2 -march=native {name}_casadi.c -o {name}_casadi.so -lm
    casadi.external(NAME, './{name}_casadi.so'), NAME being one of

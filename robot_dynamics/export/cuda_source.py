@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from robot_dynamics.codegen.backends.cuda import MOST_THREADS, DeviceDialect
 from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.export.c_header import about, check_identifier, comment, definition, facts
-from robot_dynamics.export.functions import Function
+from robot_dynamics.export.c_header import about, check_identifier, definition, facts
+from robot_dynamics.export.functions import Function, plain
 
 
 def cuda_files(
@@ -34,7 +34,7 @@ def cuda_files(
     check_identifier(name)
     dialect = DeviceDialect(name, scalar)
     text = f"""\
-/* Dynamics of {comment(arm.model.name)} for CUDA, written by robot_dynamics {version}.
+/* Dynamics of {plain(arm.model.name)} for CUDA, written by robot_dynamics {version}.
 
    Each device function computes one state, the kernel after it one per thread, of `count` rows of
    arrays. A row has n entries, of (n, n) matrices n * n, row by row. Blocks have at most

@@ -53,6 +53,11 @@ MEANING = {
 }
 
 
+def plain(text: str) -> str:
+    """Return text of a model as a part of generated source; what C may interpret becomes `_`."""
+    return re.sub(r'[^A-Za-z0-9_. -]', '_', text)
+
+
 class ExportError(RobotDynamicsError, ValueError):
     """A function or robot cannot be exported as asked."""
 
@@ -148,7 +153,7 @@ def _function(
     if read:
         used = tuple(key for key in variable if key in read)
         made = varied if used == variable else _varied(arm, name, frame, used, link)
-        lines = ''.join(f'\n    {MEANING[key].format(link)}' for key in used)
+        lines = ''.join(f'\n    {MEANING[key].format(plain(str(link)))}' for key in used)
         before, result, after = documentation.partition('\nResult:')
         documentation = before + lines + result + after
     program = made.kernels.program

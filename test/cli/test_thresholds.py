@@ -9,8 +9,15 @@ import yaml
 from tiers import slow
 
 from robot_dynamics import cli
+from robot_dynamics.cli.thresholds import comment
 from robot_dynamics.control import Reference
-from robot_dynamics.control.contact_thresholds import FAST_POLES, SLOW_FACTOR, SLOW_POLES
+from robot_dynamics.control.contact_thresholds import (
+    FAST_POLES,
+    SLOW_FACTOR,
+    SLOW_POLES,
+    ContactThresholds,
+    Learned,
+)
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.resources import share_file
@@ -159,3 +166,13 @@ def test_a_recording_without_motion_is_rejected(tmp_path, run):
     code, _, said = run(file, '--robot', ELBOW)
     assert code == 2
     assert str(file) in said
+
+
+def test_the_name_of_a_joint_ends_no_comment():
+    thresholds = ContactThresholds(learned=700.0, level=np.ones(2))
+    learned = Learned(thresholds, 1.2, 0.1, (0,), False, np.array([0.0, 2.0]))
+    names = ('left\n/**: {}', 'right\r; kp: 3\u2028\x85')
+    text = comment(learned, names, 1.5)
+    assert '"left\\n/**: {}": move them' in text
+    assert all(line.startswith('# ') for line in text.splitlines())
+    assert yaml.safe_load(f'{text}\nkp: 1\n') == {'kp': 1}

@@ -18,7 +18,7 @@ from robot_dynamics.codegen.loops.loop_program import LoopProgram
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.errors import ModelError
-from robot_dynamics.export.c_header import c_files, comment, identifier
+from robot_dynamics.export.c_header import c_files, identifier
 from robot_dynamics.export.functions import FUNCTIONS, ExportError, functions
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.laws import LAWS
@@ -193,15 +193,25 @@ def test_sums_that_may_be_reordered(write, tmp_path, kind):
         errors(run_c(kind, source, tmp_path / 't', '-O2', flag))
 
 
-def test_strange_names_are_inside_comments(tmp_path):
-    for text in ('*/ int x; /*', 'a ??/', '\N{GREEK SMALL LETTER OMEGA}\x07', '/\\'):
-        shown = comment(text)
-        assert shown.isascii()
-        assert shown.isprintable()
-        assert not any(pair in shown for pair in ('*/', '/*', '??'))
+def test_names_of_robots_become_identifiers_and_no_headers_of_c():
     assert identifier('UR 10e (left)') == 'ur_10e_left'
     assert identifier('2*2') == 'robot_2_2'
     assert identifier('\N{GREEK SMALL LETTER OMEGA}') == 'robot'
+    for header in ('string', 'stdio', 'stddef', 'stdint', 'math', 'Float'):
+        assert identifier(header) == f'robot_{header.lower()}'
+        with pytest.raises(ExportError, match=f"'{header}' is that of a header of C"):
+            c_files(Dynamics(planar_2r()), [], header, 'double', version='0', self_test=False)
+
+
+@each_compiler
+def test_a_robot_with_the_name_of_a_header_is_compiled(tmp_path, kind):
+    """With the folder of the header among those that are searched."""
+    urdf = ELBOW.read_text().replace('name="planar_2r"', 'name="string"')
+    (tmp_path / 'arm.urdf').write_text(urdf)
+    options = '--language', 'c', '--functions', 'gravity_torque', '--self-test', '--output'
+    assert cli.main(['export', str(tmp_path / 'arm.urdf'), *options, str(tmp_path / 'out')]) == 0
+    source = tmp_path / 'out' / 'robot_string_self_test.c'
+    run_c(kind, source, tmp_path / 't', f'-I{source.parent}')
 
 
 def test_the_header_says_what_it_computes(write, tmp_path):

@@ -4,6 +4,7 @@
 import math
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -119,6 +120,10 @@ def test_names_are_escaped():
     html = bars_html([BAR._replace(joint='<script>"&')])
     assert '<script' not in html
     assert '&lt;script&gt;&quot;&amp;' in html
+    wrench = External(np.zeros(2), '<script>"&', np.ones(6), '<script>')
+    state = SimpleNamespace(estimated=wrench, true=wrench)
+    for html in (tip_html('<script>"&', np.eye(4)), contact_html(state)):
+        assert '<script' not in html
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf, -0.0, -1e-9])

@@ -87,10 +87,14 @@ def _aligned(derived: Expressions, rows: list[tuple[str, Any]]) -> str:
         angle = _latex(wave.args[0], names)
         angle = f'({angle})' if wave.args[0].is_Add else angle
         lines.append(f'{_wave_name(wave, names)[1]} &= \\{wave.func.__name__} {angle}')
-    # A line break would end the comment.
-    title = f'% {" ".join(derived.model.name.split())}, in the letters of {derived.notation.book}'
+    title = f'% {_plain(derived.model.name)}, in the letters of {derived.notation.book}'
     body = f'{BREAK}\n'.join(lines)
     return f'{title}\n\\begin{{align*}}\n{body}\n\\end{{align*}}'
+
+
+def _plain(text: str) -> str:
+    """Return text of a model without what LaTeX or Python may interpret, which becomes `_`."""
+    return re.sub(r'[^\w. -]', '_', text)
 
 
 def _broken(line: str) -> str:
@@ -223,12 +227,10 @@ def python(derived: Expressions) -> str:
     velocities = f'    {qd} = {name}d'
     values = [f'{symbol} = {value!r}' for symbol, value in derived.values.items()]
     values = ['', *values] if values else []
-    # Within a string, quotes would end it.
-    escaped = derived.model.name.replace('\\', r'\\').replace('"', r'\"')
     h = [_wrapped(f'{symbol} = ({_code(x)})', 4) for symbol, x in derived.h.items()]
     return '\n'.join(
         [
-            f'"""{escaped}, in the letters of {notation.book}. SI units."""',
+            f'"""{_plain(derived.model.name)}, in the letters of {notation.book}. SI units."""',
             '',
             'from numpy import array, cos, sin',
             *values,

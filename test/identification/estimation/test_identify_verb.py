@@ -243,8 +243,9 @@ def test_the_output_is_another_file_than_the_description(bags, run, tmp_path):
 
 # -- names of strangers, and results that the nodes reject ------------------------------------
 
+ROBOT = 'a\nkp: 1e6</title><script>'
 NAMES = {
-    '<robot name="elbow"': 'a&#10;kp: 1e6',
+    '<robot name="elbow"': 'a&#10;kp: 1e6&lt;/title>&lt;script>',
     '<joint name="shoulder"': r'$\frac$ 1',
     '<joint name="elbow"': '_1e5',
 }
@@ -257,7 +258,7 @@ def strange(tmp_path_factory):
     for element, name in NAMES.items():
         text = text.replace(element, f'{element.partition("=")[0]}="{name}"')
     model = parse_urdf(text)
-    assert (model.name, *model.joint_names) == ('a\nkp: 1e6', r'$\frac$ 1', '_1e5')
+    assert (model.name, *model.joint_names) == (ROBOT, r'$\frac$ 1', '_1e5')
     run = recorded(wrong(model, viscous=1.0, coulomb=0.6), 1, duration=8.0, rate=200.0)
     return bag(tmp_path_factory.mktemp('strange') / 'run', run, text), identify(
         Dynamics(model), run
@@ -284,8 +285,11 @@ def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
     assert list(content) == ['/**']
     assert 'kp' not in content['/**']['ros__parameters']
     assert content['/**']['ros__parameters']['joints'] == [r'$\frac$ 1', '_1e5']
-    assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == 'a\nkp: 1e6'
-    assert report.read_text(encoding='utf-8').count('data:image/png') == 1
+    assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == ROBOT
+    html = report.read_text(encoding='utf-8')
+    assert html.count('data:image/png') == 1
+    assert html.count('&lt;/title&gt;&lt;script&gt;') == 2
+    assert '<script' not in html
 
 
 @pytest.mark.parametrize(
