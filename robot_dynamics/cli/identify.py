@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import new_file, nonzero
+from robot_dynamics.cli.options import finite, new_file, nonzero
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
@@ -78,6 +78,13 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
         'link side of the rotors (as the header of a CSV file says, else torques)',
     )
     efforts.add_argument(
+        '--delay',
+        type=finite,
+        metavar='S',
+        help='by which they are later than the motion, s (estimated, and removed if certain; '
+        'beyond 0.02 if motion that is not fitted confirms it)',
+    )
+    efforts.add_argument(
         '--payload-bag',
         type=Path,
         help='a recording with a payload of known mass: the scale of currents',
@@ -137,6 +144,7 @@ def identify_robot(options: argparse.Namespace) -> int:
             effort_scale=_effort_scale(options, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
+            delay=options.delay,
             payload=_payload(options, model),
             kept=estimated.kept,
             coupling=coupling,

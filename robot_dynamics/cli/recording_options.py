@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
 from robot_dynamics.cli.options import add_robot, finite, non_negative, nonzero, positive
 from robot_dynamics.cli.output import read_robot
@@ -22,7 +23,7 @@ from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.kinematics import jacobian
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.ros.parameter_files import read_parameters
+from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
@@ -89,12 +90,13 @@ def add_robot_changes(parser: argparse.ArgumentParser) -> None:
     add_gravity(robot)
     add(
         '--params',
-        type=identified,
+        action=_ReadParameters,
         default=MeasuredParameters(),
         metavar='FILE',
         help='parameters that identify has written beside the URDF: joints, gravity, friction, '
         'rotors, efforts; options replace them',
     )
+    parser.set_defaults(params_file=None)
     drive: dict[str, Any] = {'type': non_negative, **PER_JOINT}
     add('--viscous', **drive, help="viscous friction, one or one per joint (the URDF's)")
     add('--coulomb', **drive, help="dry friction, one or one per joint (the URDF's)")
@@ -150,6 +152,19 @@ def add_compensation(parser: argparse.ArgumentParser) -> Any:
         help='they do not include the gravity torque',
     )
     return efforts
+
+
+class _ReadParameters(argparse.Action):
+    """Keep the parameters of a file as `params`, and its path as `params_file`."""
+
+    @override
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, option: Any = None
+    ) -> None:
+        try:
+            namespace.params, namespace.params_file = identified(values), Path(values)
+        except argparse.ArgumentTypeError as error:
+            raise argparse.ArgumentError(self, str(error)) from error
 
 
 def identified(file: str) -> MeasuredParameters:
@@ -236,7 +251,13 @@ def measured(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
         'effort_scale': effort_scale(options, model),
         'effort_gravity_compensated': compensated(options),
         'cutoff': options.cutoff,
-        'drives': Drives(offset, given.effort_delay, friction(options, model), given.velocity_lag),
+        'drives': Drives(
+            offset,
+            given.effort_delay,
+            friction(options, model),
+            given.velocity_lag,
+            {} if options.params_file is None else standard_errors(options.params_file, model),
+        ),
     }
 
 

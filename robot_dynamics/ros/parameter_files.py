@@ -10,12 +10,15 @@ from typing import Any, TypeVar
 from robot_dynamics.errors import ModelError, RobotDynamicsError
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.node_parameters import every_name
 from robot_dynamics.ros.parameters import ParameterError, snapshot, specs
 from robot_dynamics.ros.robot_parameters import MeasuredParameters, RobotParameters
+from robot_dynamics.spatial import Array
 from robot_dynamics.yaml_text import nearest, parse_yaml, read_yaml
 
 EVERY_NODE = '/**'
+STANDARD_ERRORS = '/standard_errors'  # an entry of no node: values of the same names
 WITHOUT_LIST = ('qos_overrides.', 'coupling.')  # of topics; of motors, as `identify` writes them
 Table = TypeVar('Table', bound=RobotParameters)
 
@@ -41,6 +44,27 @@ def read_parameters(file: Path, table: type[Table]) -> Table:
         return _filled(read_yaml(file), table)
     except RobotDynamicsError as error:
         raise type(error)(f'{file}: {error}') from error
+
+
+def standard_errors(file: Path, model: RobotModel) -> dict[str, Array]:
+    """Return the standard errors (n,) of identified parameters of a file, by name.
+
+    Empty if it has none.
+
+    Raises:
+        OSError: the file cannot be read.
+        RobotDynamicsError: an error is no number, or there is neither one nor one per joint.
+    """
+    content = read_yaml(file)
+    entry = content.get(STANDARD_ERRORS) if isinstance(content, dict) else None
+    if entry is None:
+        return {}
+    try:
+        parameters = _filled({EVERY_NODE: entry}, MeasuredParameters)
+        names = [name for name, _ in _flat(entry['ros__parameters']) if name != 'joints']
+        return {name: parameters.of_joints(name.replace('.', '__'), model) for name in names}
+    except RobotDynamicsError as error:
+        raise type(error)(f'{file}: {STANDARD_ERRORS}: {error}') from error
 
 
 def _filled(content: Any, table: type[Table]) -> Table:

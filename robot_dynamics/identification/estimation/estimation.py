@@ -28,7 +28,13 @@ from robot_dynamics.identification.estimation.base_fit import (
     BaseEstimate,
     base_estimate,
 )
-from robot_dynamics.identification.estimation.delay import CUTOFFS, Delay, delay_of
+from robot_dynamics.identification.estimation.delay import (
+    CUTOFFS,
+    LONGEST,
+    Delay,
+    delay_of,
+    given,
+)
 from robot_dynamics.identification.estimation.equations import Estimate, Load, Problem, Seen
 from robot_dynamics.identification.estimation.excitation_check import (
     Refusals,
@@ -218,6 +224,7 @@ def identify(
     effort_scale: ArrayLike | Mapping[str, float] | None = None,
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
+    delay: float | None = None,
     payload: PayloadRecording | None = None,
     kept: Array | None = None,
     coupling: Coupling | None = None,
@@ -240,6 +247,7 @@ def identify(
             fixes the gains; by joint name, it fixes those of some, and the others follow.
         effort_gravity_compensated: the efforts do not include the gravity torque.
         cutoff: Hz, of the low-pass; by default where the motion ends.
+        delay: s, by which the efforts are later than the motion; estimated if None.
         payload: a recording of currents with a payload of known mass.
         kept: (nb, 10) inertial parameters within each body that are not estimated, such as those
             of links fixed to it; zeros if None.
@@ -262,6 +270,8 @@ def identify(
     scaled = effort_scale is not None and not isinstance(effort_scale, Mapping)
     of_header, efforts = efforts is None, _efforts(every, efforts, scaled)
     _check(arm, several, efforts, friction, payload)
+    if delay is not None and not abs(delay) <= LONGEST:
+        raise RecordingError(f'the delay is {delay} s; expected at most {LONGEST:g} s either way')
     for one in every:
         require_joints(one, arm.model)
     joints = arm.model.joint_names
@@ -303,10 +313,10 @@ def identify(
     progress('delay of the efforts')
     ends = [one.rows.t[-1] for one in first]
     used = [_until(one.recording, end) for one, end in zip(better, ends, strict=True)]
-    delay = delay_of(_variants(problem, rows, used))
+    late = delay_of(_variants(problem, rows, used)) if delay is None else given(delay)
 
     def adjusted(seen: Sequence[Seen]) -> list[Seen]:
-        moved = partial(Observations.delayed, delay=delay.removed, scale=sign)
+        moved = partial(Observations.delayed, delay=late.removed, scale=sign)
         return [one._replace(rows=moved(one.rows)) for one in seen]
 
     def prepared(fitted: Sequence[Seen], of: Recording) -> tuple[Problem, Averaged | None]:
@@ -369,7 +379,7 @@ def identify(
         signals=FittedSignals(
             cutoff=cutoff,
             samples=sum(len(one.t) for one in several),
-            delay=delay,
+            delay=late,
             velocity_lag=float(np.median([one.lag for one in better])),
             periods=repeated,
             notes=(

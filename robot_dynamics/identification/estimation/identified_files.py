@@ -158,7 +158,19 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
             '# N m and kg are those of this scale. Verbs and nodes that answer in them reject\n'
             '# this file.\n'
         )
-    return head + parameters_text(parameters)
+    return head + parameters_text(parameters) + _standard_errors(found)
+
+
+def _standard_errors(found: Identification) -> str:
+    """Return the standard errors of the parameters, under their names, as an entry of no node."""
+    errors = dict(zip(found.friction.law.terms, found.friction.error.T, strict=True))
+    values = {
+        'joints': list(found.model.joint_names),
+        'friction': {term: _floats(np.nan_to_num(error)) for term, error in errors.items()},
+        'rotor_inertia': _floats(np.nan_to_num(found.drives.rotor_error)),
+        'effort_offset': _floats(np.nan_to_num(found.drives.offset_error)),
+    }
+    return '# Standard errors of these values.\n' + parameters_text(values, '/standard_errors')
 
 
 def as_json(found: Identification) -> dict[str, Any]:

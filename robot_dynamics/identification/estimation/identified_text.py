@@ -125,7 +125,7 @@ def remarks(found: Identification) -> list[str]:
         lines.append(
             f'efforts {measured(1e3 * abs(signals.delay.value), 1e3 * signals.delay.error)} ms '
             f'{"later" if signals.delay.value > 0 else "earlier"} than the motion: '
-            f'{"removed" if signals.delay.applied else "not certain, not removed"}'
+            f'{signals.delay.reason}'
         )
     if not drives.excited.all():
         lines.append(

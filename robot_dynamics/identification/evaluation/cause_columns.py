@@ -20,7 +20,7 @@ low-pass needs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +36,13 @@ OF_JOINTS = (
     *('dry friction', 'Stribeck friction', 'viscous friction', 'rotor inertia'),
     *('offset', 'scale'),
 )
+STATED = {  # standard errors of identified parameters, by kind of cause
+    'dry friction': 'friction.coulomb',
+    'Stribeck friction': 'friction.stribeck',
+    'viscous friction': 'friction.viscous',
+    'rotor inertia': 'rotor_inertia',
+    'offset': 'effort_offset',
+}
 OF_MOTION = slice(0, 4)  # causes that have no effect at rest
 # Unknowns that are torques; the low-pass makes columns of short ones small.
 OF_TORQUE = ('dry friction', 'Stribeck friction', 'offset')
@@ -97,6 +104,7 @@ class Comparison(NamedTuple):
         perturbed: the same with the motion's noise added, and subtracted; or none.
         effort: (n,) root mean square of the measured efforts.
         measured: (n,) bool: the joint has measured efforts.
+        stated: (n,) standard errors of the model, by kind of cause.
     """
 
     arm: Dynamics
@@ -105,6 +113,7 @@ class Comparison(NamedTuple):
     perturbed: Sequence[Columns]
     effort: Array
     measured: Array
+    stated: Mapping[str, Array]
 
     def with_scale_of(self, of_joints: Array, of_robot: Array) -> Comparison:
         """Return the same with scales of the torque that these unknowns correct."""

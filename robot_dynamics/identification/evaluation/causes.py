@@ -5,7 +5,8 @@ All residuals are fitted at once, by weighted least squares: a payload at the ti
 torque of every joint, and must not be mistaken for seven frictions. The noise of each joint is
 the residual that its causes do not explain, estimated anew until the choice of causes no longer
 changes. `selection` chooses the causes. Dropped are causes that are certain but small, physically
-impossible, or not valid in every block of time: a fit to the other blocks must predict each one.
+impossible, within the stated errors of an identified model, or not valid in every block of time: a
+fit to the other blocks must predict each one.
 
 A model is either exact but for its causes, or inexact: every joint, and possibly every link, has
 small errors as well, with a narrow prior. The most probable of these searches counts, unless the
@@ -49,7 +50,7 @@ from robot_dynamics.identification.evaluation.search_numbers import (
     SMALL,
     VALIDITY,
 )
-from robot_dynamics.identification.evaluation.selection import Regression
+from robot_dynamics.identification.evaluation.selection import Regression, Solution
 from robot_dynamics.identification.evaluation.sufficient_causes import sufficient
 from robot_dynamics.identification.recordings.recording import moves
 from robot_dynamics.model.joint_values import rms
@@ -90,6 +91,7 @@ class _Search:
 
     def __init__(self, compared: Comparison):
         self._model, self._effort = compared.arm.model, compared.effort
+        self._stated = compared.stated
         columns, measured = compared.columns, compared.measured
         rows = moves(columns.qd[columns.rows])
         standing = rows.sum(axis=0) < max(MOTION.samples, MOTION.share * len(rows))
@@ -130,6 +132,7 @@ class _Search:
         importance = {g: self._importance(g, solution.x) for g in causes}
         # Small causes, and those that are not valid throughout, stay in the fit of the others.
         least = 1.0 if len(causes) <= REPORTED.few else REPORTED.of_many
+        causes = [g for g in causes if self._beyond_model(g, solution)]
         large = [g for g in causes if importance[g] >= least]
         valid = [g for g in causes if self._valid(g, found)]
         dropped = dropped or any(self._stands_out(g, found) for g in large if g not in valid)
@@ -289,6 +292,15 @@ class _Search:
         if h.kind == 'inertia' and len(h.prior) == 1:
             size *= min(1.0, abs(value[0]) / REPORTED.of_mass)
         return float(np.max(size / np.where(least > 0, least, np.inf)))
+
+    def _beyond_model(self, g: int, solution: Solution) -> bool:
+        """Return whether a cause exceeds the stated error of what it would correct."""
+        h = self._possible[g]
+        if h.joint < 0 or h.kind not in self._stated:
+            return True
+        value, covariance = self._equations.of(g, solution)
+        error = np.hypot(self._stated[h.kind][h.joint], np.sqrt(covariance[0, 0]))
+        return bool(abs(value[0]) > CERTAIN * error)
 
     def _undetermined(self, fit: LastFit, reported: Sequence[int]) -> tuple[tuple[str, str], ...]:
         """Return errors that the recording would not show."""

@@ -19,6 +19,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.evaluation.cause_columns import (
     OF_JOINTS,
     OF_MOTION,
+    STATED,
     Columns,
     Comparison,
     columns_of,
@@ -200,7 +201,8 @@ def evaluate(
     noise = motion_noise(recording)
     noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
     perturbed = [columns_of(shown, smooth(one, cutoff)[0], drives) for one in noisy]
-    compared = Comparison(shown, link, columns, perturbed, rms(curves.effort), measured)
+    stated = {kind: drives.errors[name] for kind, name in STATED.items() if name in drives.errors}
+    compared = Comparison(shown, link, columns, perturbed, rms(curves.effort), measured, stated)
     findings, torque = find_causes(compared)
     torque = _at_all_times(columns, torque, stretches)
     curves = curves._replace(corrected=curves.model + torque)

@@ -9,7 +9,8 @@ these.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,7 @@ class Drives:
         offset: constant part of the efforts, N m or N, one number or (n,).
         delay: s, by which the efforts are later than the motion.
         velocity_lag: s, by which recorded velocities are later than the positions.
+        errors: (n,) standard errors of identified values, by names of the parameters.
         friction: its law; viscous and Coulomb friction of the model if None.
     """
 
@@ -36,6 +38,7 @@ class Drives:
     delay: float = 0.0
     friction: JointFriction | None = None
     velocity_lag: float = 0.0
+    errors: Mapping[str, Array] = field(default_factory=dict)
 
     def effort(self, arm: Dynamics, q: Array, qd: Array, qdd: Array) -> Array:
         """Return the efforts (k, n) along a motion without gaps [N m or N]."""

@@ -15,8 +15,9 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.friction.coefficients import JointFriction
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.identification import identify
+from robot_dynamics.identification.estimation import delay as delays
 from robot_dynamics.identification.estimation import estimation
-from robot_dynamics.identification.estimation.delay import MECHANICAL
+from robot_dynamics.identification.estimation.delay import LONG, MECHANICAL, confirmed
 from robot_dynamics.identification.recordings.recording import Recording
 
 UR5 = replace(robots.load('ur5'), lower=np.full(6, -3.0), upper=np.full(6, 3.0))
@@ -24,6 +25,10 @@ VISCOUS, COULOMB = np.array([12.0, 12, 8, 2, 2, 2]), np.array([6.0, 8, 5, 2, 1.5
 LOAD = np.array([0.12, 0.12, 0.12, 0.1, 0.1, 0.1])
 ROTORS = np.array([1.0, 1.0, 0.6, 0.15, 0.15, 0.15])
 STIFFNESS = np.array([2e4, 2e4, 1.5e4, 4e3, 4e3, 4e3])  # N m/rad: resonances at 11 Hz and above
+
+
+class SeenError(Exception):
+    """The problem is known."""
 
 
 class FoundError(Exception):
@@ -43,6 +48,21 @@ def delay_of(model, recording, monkeypatch):
         with pytest.raises(FoundError):
             identify(Dynamics(model), recording, test=recording)
     return found[0]
+
+
+def problem_of(model, recording, monkeypatch):
+    """Return the first problem from which `identify` estimates the delay."""
+    seen = []
+
+    def stop(variants):
+        seen.append(next(iter(variants)))
+        raise SeenError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(estimation, 'delay_of', stop)
+        with pytest.raises(SeenError):
+            identify(Dynamics(model), recording, test=recording)
+    return seen[0]
 
 
 def late(recording, delay):
@@ -145,3 +165,37 @@ def test_delays_of_rigid_and_elastic_arms_are_covered(case, monkeypatch):
                 applied.append(found.applied)
     assert (np.abs(z) < 3).mean() >= 0.95
     assert np.all(np.equal(applied, delay > 0))
+
+
+@pytest.mark.parametrize('sign', [1.0, *tiers.soak([-1.0])])
+def test_halves_that_differ_are_part_of_the_error(sign, monkeypatch):
+    """Efforts that are late in one half only, as of a clock that was set, have no one delay."""
+    one = rigid(1, FRICTION['stribeck'])
+    later = late(one, sign * 0.012).effort
+    second = one.t[:, None] > one.t.mean()
+    found = delay_of(UR5, replace(one, effort=np.where(second, later, one.effort)), monkeypatch)
+    assert 0 < sign * found.value < 0.012
+    assert found.error > 0.003
+    assert not found.applied
+    assert found.reason == 'not certain, not removed'
+
+
+@pytest.mark.parametrize('delay', [0.03, *tiers.soak([-0.03])])
+def test_long_delays_are_confirmed_by_the_other_half(delay, monkeypatch):
+    problem = problem_of(UR5, late(rigid(1, FRICTION['stribeck']), delay), monkeypatch)
+    assert confirmed(problem, delay)
+    assert not confirmed(problem, -delay)
+    # It predicts better than none, but worse than half of it.
+    assert not confirmed(problem, 1.9 * delay)
+
+
+@pytest.mark.parametrize('delay', [0.03, *tiers.soak([-0.03, 0.01])])
+def test_a_long_delay_is_removed_only_if_it_is_confirmed(delay, monkeypatch):
+    one = late(rigid(1, FRICTION['stribeck']), delay)
+    monkeypatch.setattr(delays, 'confirmed', lambda *_: False)
+    found = delay_of(UR5, one, monkeypatch)
+    assert found.value == pytest.approx(delay, abs=5e-4)
+    assert found.applied == (abs(delay) < LONG)
+    assert ('--delay' in found.reason) == (abs(delay) > LONG)
+    monkeypatch.undo()
+    assert delay_of(UR5, one, monkeypatch).applied

@@ -145,6 +145,20 @@ def test_a_delay_of_the_efforts_is_found(delay):
     assert found.signals.delay.applied == (delay != 0)
 
 
+@pytest.mark.parametrize('delay', [0.04, *soak([-0.04, 0.0])])
+def test_a_given_delay_is_removed_as_it_is(delay):
+    one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
+    found = identify(Dynamics(ELBOW), one, delay=delay)
+    assert found.signals.delay.removed == delay
+    parameters = yaml.safe_load(node_parameters(found))['/**']['ros__parameters']
+    assert parameters['effort_delay'] == delay
+    word = 'later' if delay > 0 else 'earlier'
+    said = f'efforts 40 ms {word} than the motion: removed, as given'
+    assert (said in text(found)) == bool(delay)
+    with pytest.raises(RecordingError, match=r'the delay is 0.2 s; expected at most 0.1 s'):
+        identify(Dynamics(ELBOW), one, delay=0.2)
+
+
 @pytest.mark.parametrize('lag', [*soak([0.005]), -0.005])
 def test_velocities_that_lag_or_lead_are_aligned(lag):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)

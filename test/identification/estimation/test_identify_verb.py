@@ -282,7 +282,7 @@ def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
     urdf, figures, report = (tmp_path / f'a.{suffix}' for suffix in ('urdf', 'json', 'html'))
     assert identified('--output', urdf, '--json', figures, '--report', report)[0] == 0
     content = yaml.safe_load((tmp_path / 'a.yaml').read_text())
-    assert list(content) == ['/**']
+    assert list(content) == ['/**', '/standard_errors']
     assert 'kp' not in content['/**']['ros__parameters']
     assert content['/**']['ros__parameters']['joints'] == [r'$\frac$ 1', '_1e5']
     assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == ROBOT

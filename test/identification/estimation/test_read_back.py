@@ -11,7 +11,7 @@ from tiers import soak
 from robot_dynamics import cli
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.resources import bundled_robots, share_file
-from robot_dynamics.ros.parameter_files import read_parameters
+from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -54,6 +54,10 @@ def test_outputs_are_read_back(tmp_path, capsys, name, efforts):
     rotors = parameters.robot(written.read_text()).reflected_inertia
     np.testing.assert_array_equal(rotors, parameters.of_joints('rotor_inertia', model))
     assert (parameters.of_joints('effort_scale', model) * scale > 0).all()
+    errors = standard_errors(written.with_suffix('.yaml'), model)
+    terms = {f'friction.{term}' for term in ('viscous', 'coulomb', 'load')}
+    assert set(errors) == {*terms, 'rotor_inertia', 'effort_offset'}
+    assert all((error > 0).all() for error in errors.values())
     capsys.readouterr()
     assert cli.main(['check', str(written)]) == 0
     assert 'ERROR' not in capsys.readouterr().out

@@ -18,6 +18,7 @@ from robot_dynamics.identification import (
     evaluate,
     text,
 )
+from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.smoothing import low_pass
 from robot_dynamics.model.joint_values import rms
 from robot_dynamics.resources import share_file
@@ -443,6 +444,17 @@ def test_efforts_too_large_to_compare_are_rejected_by_joint(size):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(('error', 'named'), [(0.05, False), (0.01, True)])
+@pytest.mark.parametrize('offset', [0.1, *slow([-0.1])])
+def test_an_offset_within_the_stated_error_of_the_model_is_no_cause(offset, error, named):
+    run = recorded(MODEL, noise=0.02)
+    run.effort[:, 5] += offset
+    drives = Drives(errors={'effort_offset': np.full(7, error), 'rotor_inertia': np.full(7, 1.0)})
+    found = evaluate(ARM, run, drives=drives)
+    assert [cause.kind for cause in found.causes] == ['offset'] * named, text(found)
+    assert not found.doubtful
+
+
 @pytest.mark.parametrize('offset', [0.9, -0.9])
 def test_an_offset_of_a_sensor_is_found(offset):
     run = recorded(MODEL)
