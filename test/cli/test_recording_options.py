@@ -21,7 +21,7 @@ SCALE = ['--effort-scale', *map(str, GAIN)]
 VERBS = {
     'evaluate': [],
     'payload': ['--link', LINK],
-    'thresholds': [],
+    'thresholds': ['--force'],
     'view': ['--port', '0'],
 }
 
