@@ -359,7 +359,7 @@ class ReferenceFollower:
             self.execution.conclude(Outcome.DROPPED, why)
             why = why if self.moving else ''
             self.now, self._pending = state.stamp, None
-            return self._place(state).sample(self.now), why
+            return self._place(state).sample(self.now).copied(), why
         # Joint states of different drivers may overtake each other.
         before_now, self.now = self.now, max(self.now, state.stamp)
         if motion.tolerances is not None and self.speed.is_on:
@@ -473,8 +473,8 @@ class ReferenceFollower:
 
 def _own(state: JointReading) -> JointReading:
     """Return a state with positions and velocities that its caller cannot change."""
-    qd = None if state.qd is None else np.array(state.qd)
-    return state._replace(q=np.array(state.q), qd=qd)
+    qd = None if state.qd is None else state.qd.copy()
+    return JointReading(state.stamp, state.q.copy(), qd, state.effort, state.restarted)
 
 
 def _measured(state: JointReading) -> Reference:

@@ -40,7 +40,8 @@ class Reference(NamedTuple):
 
     def copied(self) -> Reference:
         """Return the same motion in arrays of its own."""
-        return Reference(*map(np.array, self))
+        q, qd, qdd = self
+        return Reference(q.copy(), qd.copy(), qdd.copy())
 
     def frozen(self) -> Reference:
         """Return the same motion in read-only arrays of its own."""

@@ -61,9 +61,9 @@ class Stop:
         object.__setattr__(self, 'duration', float(self.times.max(initial=0.0)))
 
     def sample(self, t: float) -> Reference:
-        """Return the reference at the time t [s] since the start."""
+        """Return the reference at the time t [s] since the start; the end is read-only."""
         if t >= self.duration:
-            return self.end.copied()
+            return self.end
         T = np.where(self.times > 0, self.times, 1.0)
         s = np.clip(t, 0.0, self.times)
         q, v, _ = self.start

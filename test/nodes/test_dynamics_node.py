@@ -321,8 +321,9 @@ def test_one_kind_of_refusal_does_not_silence_another(graph, start, capfd):
 
 @pytest.mark.filterwarnings('ignore:overflow')
 def test_nothing_that_is_not_finite_is_published(graph, start):
-    node, outputs, states = start()
-    states.publish(joint_state(1 * MS, [0.1, 0.2], [1e200, 1e200]))
+    node, outputs, states = start(effort_scale=[10.0])
+    for k in range(3):  # the residual needs an acceleration
+        states.publish(joint_state((k + 1) * MS, [0.1, 0.2], [0.1, 0.2], [1e308, 1e308]))
     graph.until(lambda: node.health.counts['not finite, not published'], 'an overflow')
     graph.until(lambda: outputs.torque('gravity_torque', 1 * MS) is not None, 'gravity')
     for received in (*outputs.torques.values(), *outputs.matrices.values()):

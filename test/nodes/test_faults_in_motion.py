@@ -167,7 +167,7 @@ def test_the_controller_is_stopped_in_motion_and_holds_the_arm_when_it_goes_on(c
     cell.feedforward.send_signal(signal.SIGCONT)
     cell.wait_for_commands()
     cell.check_held(q, SAG)
-    cell.check_held(cell.position, 0.02)
+    cell.check_held(cell.until_at_rest(), 0.02)
     cell.check_torques()
     # It is commanded again.
     cell.move(GOAL)
@@ -186,5 +186,5 @@ def test_the_controller_is_killed_in_motion_and_its_successor_holds_the_arm(cell
     cell.graph.until(lambda: len(cell.torques) > first + 50, 'the successor')
     # The brakes open at its first torque, which rises in ramp_time.
     cell.check_held(q, SAG)
-    cell.check_held(cell.position, 0.02)
+    cell.check_held(cell.until_at_rest(), 0.02)
     cell.check_torques(first)

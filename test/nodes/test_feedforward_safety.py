@@ -928,3 +928,39 @@ def test_the_torque_step_bounds_one_command_after_lost_states(graph, step):
             assert (steps <= np.array(bound) * (1 + 1e-12)).all()
             assert steps[3].max() == pytest.approx(max(bound))
         graph.stop(arm.node)
+
+
+@pytest.mark.parametrize('how', ['reset', 'activation'])
+@pytest.mark.parametrize('sign', [1, -1])
+def test_the_memory_of_friction_ends_with_a_reset_of_the_time_and_with_the_activation(
+    graph, sign, how
+):
+    """The torque is that of a node without a past, not that of the motion before."""
+    hand = {'control_law': 'gravity_only', 'lead_friction': 1.0, 'friction.coulomb': [0.4]}
+    used, fresh = (
+        CalledNode(
+            graph,
+            FeedforwardNode,
+            ramp_time=0.0,
+            max_torque_rate=[0.0],
+            **hand,
+            **{'friction.law': 'coulomb_memory'},
+        )
+        for _ in range(2)
+    )
+
+    def answer(called, k, q):
+        state = JointState(name=['shoulder', 'elbow'], position=q, velocity=[0.0, 0.0])
+        state.header.stamp = messages.time_message((1000 + k) * MS)
+        return np.array(called.answer(state)['tau'])
+
+    before = [answer(used, k, Q + sign * 0.01 * k) for k in range(20)][-1]
+    if how == 'reset':
+        begin = -500
+    else:
+        used.begin_anew()
+        begin = 20
+    q = Q + sign * 0.19
+    taus = [[answer(arm, begin + k, q) for k in range(3)] for arm in (used, fresh)]
+    np.testing.assert_array_equal(*taus)
+    assert np.abs(before - taus[0][-1]).max() > 0.3  # the friction of the motion

@@ -8,6 +8,7 @@ pytest.importorskip('rclpy')
 
 from called_nodes import CalledNode
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from elbow import ELBOW
 from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3, WrenchStamped
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -139,6 +140,19 @@ def poses(called):
     return found
 
 
+def pressed(called):
+    """Wrenches of the forearm beyond every bound."""
+    found = []
+    for k in range(60):
+        found.append(called.answer(state(BEGIN + 2 * k * MS, START, np.zeros(2))))
+        pressed = WrenchStamped()
+        pressed.header.frame_id = 'forearm'
+        pressed.wrench.force = Vector3(x=1e4 * (k % 2), z=1e4 * (k % 2))
+        pressed.wrench.torque = Vector3(y=1e4 * (1 - k % 2))
+        called.give('/target_wrench', pressed)
+    return found
+
+
 # -- the parameters -------------------------------------------------------------------------------
 
 TENSOR = [0.05, 0.0, 0.0, 0.06, 0.0, 0.07]
@@ -158,6 +172,7 @@ ROBOT = [
 PD = {'kp': [50.0], 'kd': [2.0], 'max_torque_rate': [0.0], 'ramp_time': 0.0}
 BY_HAND = {'control_law': 'gravity_only', 'friction.coulomb': [0.4]}
 SPRING = {'control_law': 'cartesian_impedance', 'impedance.frame': 'forearm'}
+UNLIMITED = SPRING | {'description': ELBOW.replace('effort="', 'effort="0" was="')}
 LINES = {'interpolation': 'linear', 'on_infeasible': 'slow_down'}
 UNITS = {'command_unit': 'effort', 'max_command': [2.0], 'effort_scale': [1.0]}
 MOTIONS = [
@@ -198,7 +213,10 @@ MOTIONS = [
     (corners, {}, 'interpolation', 'linear'),
     (corners, LINES, 'corner_time', 1e-3),
     (trajectory, {'max_torque_rate': [-1.0]}, 'max_torque_rate', [9.0, 3.0]),
+    (trajectory, {}, 'max_torque_step', [0.2, 0.05]),
     (trajectory, {}, 'ramp_time', 0.05),
+    (pressed, UNLIMITED, 'max_target_force', 10.0),
+    (pressed, UNLIMITED, 'max_target_torque', 2.0),
     (trajectory, {}, 'max_command', [3.0, 0.5]),
     (trajectory, UNITS, 'effort_scale', [0.5, -0.2]),
     (positions, {}, 'missing_velocity', 'differentiate'),
