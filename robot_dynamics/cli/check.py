@@ -9,7 +9,13 @@ from itertools import groupby
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_package_path, add_robot, new_file, new_picture
+from robot_dynamics.cli.options import (
+    add_package_path,
+    add_robot,
+    new_file,
+    new_picture,
+    number,
+)
 from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.files import write_file
 from robot_dynamics.model.robot_model import RobotModel
@@ -17,13 +23,15 @@ from robot_dynamics.reporting.figures import save
 from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.reporting.numbers import plural
 from robot_dynamics.reporting.tables import print_table
-from robot_dynamics.urdf_check.examination import Examination, examine
+from robot_dynamics.urdf_check.examination import Examination, examine, parsed
 from robot_dynamics.urdf_check.findings import KINDS, Finding, short
+from robot_dynamics.urdf_check.gravity_rules import gravity_torques
 from robot_dynamics.urdf_check.picture import draw
 
 MAX_LINES = 12  # of one kind; --json lists all
 LABELS = {'error': 'ERROR', 'warning': 'WARNING', 'info': 'info'}
 FAULTY = 1  # exit code
+RANGE_SHARES = (0.25, 0.5, 0.75)  # of the position ranges: postures of --fix
 
 
 def add_check_options(parser: argparse.ArgumentParser) -> None:
@@ -32,14 +40,24 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--strict', action='store_true', help='warnings are errors: exit code 1')
     parser.add_argument('--json', type=new_file, metavar='FILE', help='write all findings')
     parser.add_argument(
-        '--fix', type=new_file, metavar='OUT.urdf', help='write the description with its repairs'
+        '--fix',
+        type=new_file,
+        metavar='OUT.urdf',
+        help='write the description with the repairs that are proved',
     )
     parser.add_argument(
         '--only',
         action='append',
         choices=sorted(KINDS),
         metavar='KIND',
-        help='repair findings of this kind only (repeatable); for kinds see docs/guides/check.md',
+        help='apply the repairs of this kind only (repeatable), also those that are not proved; '
+        'for kinds see docs/guides/check.md',
+    )
+    parser.add_argument(
+        '--weight',
+        type=number(above=0.0),
+        metavar='KG',
+        help='compare the sum of the masses with the weight on the data sheet',
     )
     parser.add_argument(
         '--reference',
@@ -59,22 +77,47 @@ def check(options: argparse.Namespace) -> int:
     """Print joints, limits and masses of a robot description, its faults and their repairs."""
     if options.only and not options.fix:
         raise RobotDynamicsError('--only chooses the repairs of --fix; expected --fix OUT.urdf')
-    examination = examine(options.robot, options.package_path, options.reference)
+    examination = examine(options.robot, options.package_path, options.reference, options.weight)
     if examination.robot.model is not None:
         _print_model(examination.robot.model)
     _print_findings(examination)
     if options.json:
         write_json(options.json, examination.to_json())
     if options.fix:
-        repaired, done = examination.repaired(options.only)
-        write_file(options.fix, repaired)
-        what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
-        print(f'{options.fix}: {what} with {plural(len(done), "repair")}')
+        _fix(examination, options)
     if options.picture:
         save(draw(examination), options.picture)
     severities = {finding.severity for finding in examination.findings}
     rejected = {'error', 'warning'} if options.strict else {'error'}
     return FAULTY if severities & rejected else 0
+
+
+def _fix(examination: Examination, options: argparse.Namespace) -> None:
+    """Write the repaired description, and print what it changes of the gravity torques."""
+    repaired, done = examination.repaired(options.only)
+    write_file(options.fix, repaired)
+    what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
+    nothing = '' if done else 'nothing to repair; '
+    print(f'{options.fix}: {nothing}{what} with {plural(len(done), "repair")}')
+    for finding in done:
+        print(f'  {finding.kind} {finding.element}{_repair(finding)}')
+    before = examination.robot.model
+    if not done or before is None:
+        return
+    old, new = (gravity_torques(model, RANGE_SHARES) for model in (before, parsed(repaired)))
+    print('gravity torques before and after, at shares of the position ranges:')
+    print_table(
+        ('joint', *(f'{100 * share:g} %' for share in RANGE_SHARES)),
+        [
+            (name, *(_changed(a, b) for a, b in zip(was, now, strict=True)))
+            for name, was, now in zip(before.joint_names, old.T, new.T, strict=True)
+        ],
+    )
+
+
+def _changed(before: float, after: float) -> str:
+    old, new = short(before + 0.0), short(after + 0.0)
+    return old if old == new else f'{old} -> {new}'
 
 
 # -- the model ---------------------------------------------------------------------------------
@@ -126,8 +169,10 @@ def _print_findings(examination: Examination) -> None:
         (sum(f.severity == severity for f in found), label)
         for severity, label in (('error', 'error'), ('warning', 'warning'), ('info', 'remark'))
     ]
-    repairs = sum(bool(f.repair) for f in found)
-    hint = f'; {repairs} with a repair, which --fix OUT.urdf applies' if repairs else ''
+    applied = sum(f.applied for f in found)
+    hint = f'; {applied} with a repair, which --fix OUT.urdf applies' if applied else ''
+    if named := sorted({f.kind for f in found if f.repair and not f.applied}):
+        hint += f'; repairs that are not proved need their kind, --only {" or ".join(named)}'
     print(', '.join(plural(count, label) for count, label in counts) + hint)
 
 
@@ -145,7 +190,7 @@ def _lines(kind: str, group: list[Finding]) -> Iterator[str]:
             names = [f.element for f in group if f.message == message]
             yield f'  {message}: {", ".join(names)}'
         return
-    if severity == 'info' and len(group) > 1:
+    if severity == 'info' and len(group) > 1 and not any(f.repair for f in group):
         names = list(dict.fromkeys(f.element for f in group))
         more = f', ... ({len(names)} in all)' if len(names) > MAX_LINES else ''
         yield (
@@ -169,4 +214,5 @@ def _repair(finding: Finding) -> str:
         for r in finding.repair[:2]
     ]
     more = f' and {len(finding.repair) - 2} more' if len(finding.repair) > 2 else ''
-    return f' [repair: {", ".join(shown)}{more}]'
+    by = '' if finding.applied else f' by --only {finding.kind}'
+    return f' [repair{by}: {", ".join(shown)}{more}]'

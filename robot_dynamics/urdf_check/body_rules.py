@@ -13,19 +13,19 @@ from robot_dynamics.model.inertia import Inertial, second_moment
 from robot_dynamics.urdf.geometry.meshes import MeshNotFound, TrimeshMissing
 from robot_dynamics.urdf.geometry.shapes import material_colours
 from robot_dynamics.urdf_check.description import Description, Link
-from robot_dynamics.urdf_check.findings import Finding, inertial_repair
+from robot_dynamics.urdf_check.findings import Finding, inertial_repair, is_round
 
 MIN_SHARE = 2e-3  # of the robot's mass: lighter links are remarks
-# Other frames with tensors computed for a part may be rotors, say, that are not drawn.
-LARGE_SHARE, FEW = 0.01, 2
+SAME_MASS = 1e-6  # relative, of masses and moments
 UNSEEN = ('mass-unit', 'inertia-unit', 'com-unit', 'com-sign', 'inertia-permuted')  # by shape
 SAME_PLACE = 0.02  # of the radius of gyration
 
 
 def frame_findings(robot: Description) -> Iterator[Finding]:
-    """Yield frames with a mass: fixed links without geometry.
+    """Yield frames with a mass: fixed links without geometry, which may be payloads or ballast.
 
-    Other links of the robot must show that its parts have geometry.
+    Other links of the robot must show that its parts have geometry. A repair is offered where the
+    same mass stands on another link of the body, or the numbers are those of an exporter.
     """
     bodies = [link for link in robot.links.values() if link.body.mass]
     total = sum(link.body.mass for link in bodies)
@@ -33,17 +33,27 @@ def frame_findings(robot: Description) -> Iterator[Finding]:
     frames = [link for link in bodies if _is_frame(robot, link)]
     for link in frames if drawn > len(bodies) - drawn else ():
         share = link.body.mass / total
-        placeholder = not np.ptp(np.linalg.eigvalsh(link.body.inertia_com))
-        suspicious = placeholder or (share > LARGE_SHARE and len(frames) <= FEW)
-        matters = share > MIN_SHARE and robot.rigid.get(link.name) in robot.inward
+        reason = _reason(robot, link)
+        removed = Inertial(0.0, link.body.com, np.zeros((3, 3)))
         yield Finding(
-            'warning' if suspicious and matters else 'info',
+            'info',
             'frame-mass',
             link.name,
             f'has no geometry and {link.body.mass:.4g} kg, {100 * share:.2g} % of the '
-            'robot; expected no mass',
-            inertial_repair(link.body, Inertial(0.0, link.body.com, np.zeros((3, 3)))),
+            f'robot{reason}',
+            inertial_repair(link.body, removed) if reason else (),
         )
+
+
+def _reason(robot: Description, link: Link) -> str:
+    """Return why the mass of a frame may be a mistake, or ''."""
+    mass, moments = link.body.mass, np.linalg.eigvalsh(link.body.inertia_com).tolist()
+    for other in robot.members(robot.rigid.get(link.name, '')):
+        if other is not link and np.isclose(other.body.mass, mass, rtol=SAME_MASS, atol=0):
+            return f'; link {other.name!r} of the same body has the same mass'
+    if is_round(mass) and moments[0] > 0 and moments[2] - moments[0] <= SAME_MASS * moments[2]:
+        return ', with equal moments of inertia, as exporters write for a frame'
+    return ''
 
 
 def _is_frame(robot: Description, link: Link) -> bool:
@@ -70,7 +80,7 @@ def payload_findings(robot: Description) -> Iterator[Finding]:
 
 
 def _coincide(robot: Description, one: Link, two: Link) -> bool:
-    if one.body.mass == 0 or not np.isclose(one.body.mass, two.body.mass, rtol=1e-6):
+    if one.body.mass == 0 or not np.isclose(one.body.mass, two.body.mass, rtol=SAME_MASS):
         return False
     T, U = robot.placements[one.name], robot.placements[two.name]
     apart = T[:3, :3] @ one.body.com + T[:3, 3] - U[:3, :3] @ two.body.com - U[:3, 3]

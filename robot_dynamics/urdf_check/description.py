@@ -24,7 +24,7 @@ from robot_dynamics.spatial import Array, pose, rotation_rpy
 from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid, link_geometry
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.reader import xml_root
-from robot_dynamics.urdf.rules import MOVING_TYPES, TENSOR
+from robot_dynamics.urdf.rules import MAX_NUMBER, MOVING_TYPES, TENSOR
 
 MIN_MASSES = 3  # fewer have no median
 MIN_LENGTH = 1e-3  # m
@@ -212,7 +212,7 @@ def _joint(joint: Element) -> Joint:
     place = _origin(joint)
     axis = _numbers(joint, 'axis', 'xyz', '1 0 0', 3)
     lower, upper, velocity, effort = (
-        _number(joint, 'limit', key) for key in ('lower', 'upper', 'velocity', 'effort')
+        _number(joint, 'limit', key, np.inf) for key in ('lower', 'upper', 'velocity', 'effort')
     )
     return Joint(
         name=joint.get('name', ''),
@@ -236,17 +236,19 @@ def _origin(element: Element) -> Array:
     return pose(rotation_rpy(*rpy), xyz)
 
 
-def _number(element: Element, tag: str, key: str) -> float:
-    return float(_numbers(element, tag, key, '', 1)[0])
+def _number(element: Element, tag: str, key: str, most: float = MAX_NUMBER) -> float:
+    return float(_numbers(element, tag, key, '', 1, most)[0])
 
 
-def _numbers(element: Element, tag: str, key: str, default: str, count: int) -> Array:
-    """Return the numbers (count,) of an attribute, all NaN if some are missing or not finite."""
+def _numbers(
+    element: Element, tag: str, key: str, default: str, count: int, most: float = MAX_NUMBER
+) -> Array:
+    """Return the numbers (count,) of an attribute, all NaN if one is missing or beyond a size."""
     child = element.find(tag)
     text = default if child is None else child.get(key, default)
     try:
         values = np.array([float(word) for word in text.split()])
     except ValueError:
         values = np.zeros(0)
-    good = values.shape == (count,) and np.isfinite(values).all()
-    return values if good else np.full(count, np.nan)
+    sound = np.isfinite(values) & (np.abs(values) <= most)
+    return values if values.shape == (count,) and sound.all() else np.full(count, np.nan)

@@ -14,9 +14,11 @@ from robot_dynamics.urdf_check.evidence import (
     Typical,
     best_fit,
     typical_fit,
-    unit_hypotheses,
 )
 from robot_dynamics.urdf_check.findings import Finding
+from robot_dynamics.urdf_check.hypotheses import (
+    unit_hypotheses,
+)
 from robot_dynamics.urdf_check.placement_rules import plausible, round_angles, same_place
 from robot_dynamics.urdf_check.twins import Twins
 

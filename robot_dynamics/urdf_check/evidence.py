@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of inertias with the geometry of their links.
 
-A slip in a description has a shape: a factor of a unit, a swap of two numbers, a sign. Each is
-proposed only if the numbers are implausible as they are and plausible once it is undone, and of
-several the one that fits best. The numbers that are compared:
+A slip in a description has a shape: a factor of a unit, a swap of two numbers, a sign, other
+axes. Each is proposed only if the numbers are implausible as they are and plausible once it is
+undone, and of several the one that fits best. It is unique if no other one explains the numbers
+as well, and proved if the numbers are impossible for any part. The numbers that are compared:
 
 - density: mass over volume of the geometry;
 - excess: distance of the centre of mass from the bounding box, over the diagonal of the box;
@@ -22,23 +23,25 @@ parameter identification", RA-L 3(3), 2018.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.inertia import (
-    Inertial,
-    inconsistency,
-    parallel_axis,
-    second_moment,
-    symmetric,
-)
+from robot_dynamics.model.inertia import Inertial, inconsistency, second_moment
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.geometry.link_solids import Solid
-from robot_dynamics.urdf.rules import TENSOR
 from robot_dynamics.urdf_check.description import Description, Link
+from robot_dynamics.urdf_check.hypotheses import (
+    RARE,
+    Hypothesis,
+    entry_hypotheses,
+    frame_hypotheses,
+    misplaced,
+    tensor_hypotheses,
+    unit_hypotheses,
+)
+from robot_dynamics.urdf_check.twins import agree
 
 DENSITIES = (30.0, 12_000.0)  # kg/m^3 of a bounding solid: from foam to lead
 SIZES = (0.25, 3.5)  # radius of gyration over that of the uniform solid
@@ -55,20 +58,8 @@ REPAIRED_SIZES, NEAR_SIZES = (0.2, 5.5), (0.5, 2.0)
 REPAIRED_EXCESS = 0.35
 GUESSED_EXCESS = 20.0  # of a centre of mass in other units, in diagonals of a guessed solid
 TYPICAL_DENSITY, TYPICAL_SIZE = 1_200.0, 0.9
-MASSES = {1e-3: 'in grams', 1e3: 'in tonnes', 0.45359237: 'in pounds', 1e-2: 'times 100'}
-TENSORS = {
-    1e-3: 'g m^2',
-    1e-4: 'kg cm^2',
-    1e-6: 'kg mm^2',
-    1e-7: 'g cm^2',
-    1e-9: 'g mm^2',
-    1e3: 't m^2',
-}
 SMALL_MASSES = ('mass in pounds', 'mass times 100')
 DENSE, USUAL_DENSITY = 20.0, 1.6  # of a mass times 100, and that meant, e-foldings: of the typical
-LENGTHS = {1e-3: 'mm', 1e-2: 'cm', 0.0254: 'inches'}
-# Six numbers of a tensor written as those of other attributes: where each one is found.
-MISPLACED = ((1, 0, 3, 2, 5, 4), (0, 3, 4, 1, 5, 2))
 LONG, LOST = 7, 5  # digits of a number that a factor gave, and those that it loses without
 # Deviations of a mass from those of the other links: as it is, without the slip; least spread.
 MASS_OUTLIER, MASS_INLIER, MIN_SPREAD = 5.0, 1.5, 0.03
@@ -76,6 +67,13 @@ FLATNESS = 0.003  # of the trace, added to second moments: plates and rods have 
 # Distance of a repaired tensor from the geometry, and the factor by which it must have fallen.
 GAINS = {0.55: 2.5, 0.9: 3.5}
 MIN_GAIN = 0.05
+# Slips that explain numbers alike: by less differ costs of units, and offsets from the centroid.
+SAME_COST, SAME_OFFSET = 0.5, 0.1
+SAME_PLACE = 0.05  # diagonals: places that are one
+SAME_DISTANCE = 1.2, 0.01  # a factor of the least distance, and added to it
+EXACT_OFFSET, EXACT_DISTANCE = 0.02, 0.05  # of an inertia that is that of the geometry
+MIN_MASS = 1e-30  # kg; a tensor over less overflows
+MAX_DISTANCE = 0.9  # from the geometry, of a repair of an inconsistent tensor
 MIN_LINKS = 4  # fewer have no median
 
 
@@ -137,12 +135,12 @@ class Typical(NamedTuple):
 USUAL = Typical()
 
 
-class Hypothesis(NamedTuple):
-    """An explanation of wrong numbers: a kind of finding and the numbers meant."""
+class Slip(NamedTuple):
+    """The hypothesis that explains wrong numbers best."""
 
-    kind: str
-    body: Inertial  # as in the <inertial>
-    slip: str  # for the message
+    meant: Hypothesis
+    unique: bool  # no other one explains them as well
+    proved: bool
 
 
 def _outside(value: float, bounds: tuple[float, float]) -> bool:
@@ -156,7 +154,7 @@ def fits(link: Link, body: Inertial) -> list[Fit]:
         link: the link.
         body: with the tensor in the axes of its <inertial>.
     """
-    if body.mass <= 0:
+    if body.mass < MIN_MASS:
         return []
     sigma = link.rotation @ second_moment(body.inertia_com) @ link.rotation.T / body.mass
     return [_fit(body, sigma, solid) for solid in link.solids]
@@ -215,86 +213,20 @@ def sigma_distance(sigma: Array, reference: Array) -> float:
     return float(np.hypot(np.linalg.norm(logs - logs.mean()), logs.mean() / 2))
 
 
-# -- hypotheses --------------------------------------------------------------------------------
+# -- slips ------------------------------------------------------------------------------------
 
 
-def unit_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
-    """Yield the numbers meant if mass, tensor or centre of mass have another unit or sign."""
-    for k, unit in MASSES.items():
-        meant = Inertial(body.mass * k, body.com, body.inertia_com)
-        yield Hypothesis('mass-unit', meant, f'mass {unit}')
-    for k, unit in TENSORS.items():
-        meant = Inertial(body.mass, body.com, body.inertia_com * k)
-        yield Hypothesis('inertia-unit', meant, f'tensor in {unit}')
-    for k, unit in LENGTHS.items() if body.com.any() else ():
-        meant = Inertial(body.mass, body.com * k, body.inertia_com)
-        yield Hypothesis('com-unit', meant, f'centre of mass in {unit}')
-    if body.com.any():
-        meant = Inertial(body.mass, 0.0 - body.com, body.inertia_com)
-        yield Hypothesis('com-sign', meant, 'centre of mass of opposite sign')
-    meant = Inertial(body.mass * 1e-3, body.com, body.inertia_com * 1e-9)
-    yield Hypothesis('inertia-unit', meant, 'mass in grams, tensor in g mm^2')
-
-
-def tensor_hypotheses(link: Link) -> Iterator[Hypothesis]:
-    """Yield the numbers meant if the tensor has another reference point, sign or order."""
-    body, I = link.body, link.body.inertia_com
-    yield Hypothesis(
-        'inertia-about-origin',
-        _with_tensor(body, I - parallel_axis(body.mass, link.rotation.T @ body.com)),
-        'tensor about the link origin instead of the centre of mass',
-    )
-    for signs in sorted(itertools.product((-1, 1), repeat=3), key=lambda s: (s != (-1, -1, -1),)):
-        flipped = I.copy()
-        for (i, j), sign in zip(((0, 1), (0, 2), (1, 2)), signs, strict=True):
-            flipped[i, j] = flipped[j, i] = sign * I[i, j]
-        yield Hypothesis(
-            'products-sign', _with_tensor(body, flipped), 'products of inertia of opposite sign'
-        )
-    yield from misplaced(body)
-    for order in sorted(itertools.permutations(range(3)), key=_moved):
-        swapped = I - np.diag(np.diag(I)) + np.diag(np.diag(I)[list(order)])
-        yield Hypothesis(
-            'inertia-permuted', _with_tensor(body, swapped), 'moments of inertia in another order'
-        )
-
-
-def misplaced(body: Inertial) -> Iterator[Hypothesis]:
-    """Yield the numbers meant if products of inertia stand in the places of moments."""
-    upper = np.triu_indices(3)
-    for order in MISPLACED:
-        entries = body.inertia_com[upper][list(order)]
-        meant = _with_tensor(body, symmetric(entries.tolist()))
-        yield Hypothesis('inertia-permuted', meant, 'products of inertia in place of moments')
-
-
-def _moved(order: tuple[int, ...]) -> int:
-    """Return how many moments change places: two that were swapped explain more than three."""
-    return sum(i != k for i, k in enumerate(order))
-
-
-def entry_hypotheses(body: Inertial) -> Iterator[Hypothesis]:
-    """Yield the numbers meant if one entry of the tensor has a wrong sign or decimal point."""
-    for name, i, j in zip(TENSOR, *np.triu_indices(3), strict=True):
-        # The sign of a product alone is a hypothesis of its own.
-        for factor in (*([-1.0] if i == j else []), *(10.0**k for k in range(-9, 10) if k)):
-            tensor = body.inertia_com.copy()
-            tensor[i, j] = tensor[j, i] = factor * tensor[i, j]
-            slip = f'sign of {name}' if factor < 0 else f'decimal point of {name}'
-            yield Hypothesis('inertia-entry', _with_tensor(body, tensor), slip)
-
-
-def _with_tensor(body: Inertial, tensor: Array) -> Inertial:
-    return Inertial(body.mass, body.com, tensor)
-
-
-def unit_slip(link: Link, typical: Typical, both_sides: bool) -> Hypothesis | None:
+def unit_slip(
+    link: Link, typical: Typical, both_sides: bool, reach: float, others: Sequence[Array] = ()
+) -> Slip | None:
     """Return the unit or sign that explains implausible numbers of a link, or None.
 
     Args:
         link: the link.
         typical: the medians of the robot.
         both_sides: whether the twin has the same sign; then it is no slip.
+        reach: of the robot, m: no centre of mass is farther away.
+        others: centres of mass (3,) if the numbers are those of other frames.
     """
     now = best_fit(link, link.body, typical)
     if now is None:
@@ -302,16 +234,45 @@ def unit_slip(link: Link, typical: Typical, both_sides: bool) -> Hypothesis | No
     guessed = not link.geometry.solids
     if guessed and not now.extreme and now.excess < GUESSED_EXCESS:
         return None
-    meant = [(best_fit(link, h.body, typical), h) for h in unit_hypotheses(link.body)]
-    good = [
-        (typical.cost(then) - told_by_digits(link.body, h), h)
-        for then, h in meant
-        if then is not None
-        and inconsistency(h.body) is None
-        and not (both_sides and h.kind == 'com-sign')
-        and _explains(link.body, h, now, then, typical)
-    ]
-    return min(good, key=lambda pair: pair[0], default=(0.0, None))[1]
+    good = []
+    for h in unit_hypotheses(link.body):
+        then = best_fit(link, h.body, typical)
+        if then is None or inconsistency(h.body) or (both_sides and h.kind == 'com-sign'):
+            continue
+        if _explains(link.body, h, now, then, typical):
+            good.append((typical.cost(then) - told_by_digits(link.body, h), h, then))
+    if not good:
+        return None
+    cost, best, then = min(good, key=lambda row: row[0])
+    margin = SAME_OFFSET if best.kind in ('com-unit', 'com-sign') else SAME_COST
+    rivals = [h.body for other, h, _ in good if other < cost + margin]
+    if best.kind == 'com-unit':
+        elsewhere = (Inertial(link.body.mass, com, link.body.inertia_com) for com in others)
+        rivals += [
+            body
+            for body in elsewhere
+            if (fit := best_fit(link, body)) is not None and fit.excess <= REPAIRED_EXCESS
+        ]
+    unique = not guessed and all(_same(link, best.body, body) for body in rivals)
+    return Slip(best, unique, unique and _proved(link.body, best, now, then, reach))
+
+
+def _same(link: Link, one: Inertial, two: Inertial) -> bool:
+    """Return whether two explanations of a mass, tensor or place are one."""
+    if not np.array_equal(one.com, two.com):
+        diagonal = np.linalg.norm(link.solids[0].upper - link.solids[0].lower)
+        return float(np.linalg.norm(one.com - two.com)) <= SAME_PLACE * float(diagonal)
+    return agree(one, two)
+
+
+def _proved(body: Inertial, meant: Hypothesis, now: Fit, then: Fit, reach: float) -> bool:
+    """Return whether numbers are impossible as they are, and usual without a slip."""
+    if meant.kind == 'mass-unit':
+        return _outside(now.density, EXTREME_DENSITIES) or told_by_digits(body, meant)
+    if meant.kind == 'inertia-unit':
+        return now.extreme and not _outside(then.size, NEAR_SIZES)
+    # A sign is one of several explanations of a place outside.
+    return meant.kind == 'com-unit' and bool(np.linalg.norm(body.com) > reach)
 
 
 def _explains(body: Inertial, meant: Hypothesis, now: Fit, then: Fit, typical: Typical) -> bool:
@@ -343,14 +304,61 @@ def _digits(text: str) -> int:
     return len(text.partition('e')[0].replace('.', '').strip('-0'))
 
 
-def tensor_slip(link: Link) -> Hypothesis | None:
-    """Return the slip that explains a tensor that does not fit the geometry, or None."""
+def tensor_slip(link: Link) -> Slip | None:
+    """Return the slip that explains a tensor that does not fit the geometry, or None.
+
+    One that explains the place of the centre of mass, too, comes before one of the tensor alone.
+    """
     now = tensor_distance(link, link.body)
-    consistent = (h for h in tensor_hypotheses(link) if inconsistency(h.body) is None)
-    scored = [(tensor_distance(link, h.body), h) for h in consistent]
-    # The first of equals: signs of zeros and swaps of equal moments change nothing.
+    scored = [
+        (tensor_distance(link, h.body), h)
+        for h in (*tensor_hypotheses(link), *frame_hypotheses(link))
+        if inconsistency(h.body) is None
+    ]
+    # Many orders and axes: of those that are rare, only one that fits exactly is evidence.
+    scored = [(d, h) for d, h in scored if d <= EXACT_DISTANCE or h.slip not in RARE]
     then = min((distance for distance, _ in scored), default=np.inf)
     gain = next((gain for bound, gain in GAINS.items() if then <= bound), np.inf)
     if not np.isfinite(now) or now < gain * then + MIN_GAIN:
         return None
-    return next(h for distance, h in scored if distance <= then * 1.2 + 0.01)
+    factor, added = SAME_DISTANCE
+    return _placed(link, [h for distance, h in scored if distance <= then * factor + added])
+
+
+def _placed(link: Link, near: Sequence[Hypothesis]) -> Slip:
+    """Return which of some slips of the tensor explains the place of the centre of mass."""
+    offsets = [min(fit.offset for fit in fits(link, h.body)) for h in near]
+    good = [h for h, o in zip(near, offsets, strict=True) if o <= min(offsets) + SAME_OFFSET]
+    # The first of equals: signs of zeros and swaps of equal moments change nothing.
+    best = good[0]
+    unique = all(agree(best.body, h.body) for h in good)
+    exact = min(offsets) <= EXACT_OFFSET and tensor_distance(link, best.body) <= EXACT_DISTANCE
+    return Slip(best, unique, unique and exact and best.kind == 'inertial-axes')
+
+
+def consistent_slip(link: Link) -> Hypothesis | None:
+    """Return the only slip without which an inconsistent tensor is that of the geometry, or None.
+
+    Without geometry the slip is the sign of the one moment that is negative, or products larger
+    than all moments that stand in their places.
+    """
+    candidates = [*entry_hypotheses(link.body), *tensor_hypotheses(link), *frame_hypotheses(link)]
+    scored = [
+        (tensor_distance(link, h.body), h) for h in candidates if inconsistency(h.body) is None
+    ]
+    least = min((distance for distance, _ in scored), default=np.inf)
+    # One moment that is negative is a sign, unless the geometry clearly says otherwise.
+    if (np.diag(link.body.inertia_com) < 0).sum() == 1:
+        signs = [pair for pair in scored if pair[1].slip.startswith('sign of')]
+        if signs and not 2 * least < signs[0][0] < np.inf:
+            return signs[0][1]
+    if not np.isfinite(least):
+        moments = np.abs(np.diag(link.body.inertia_com))
+        dominated = np.abs(link.body.inertia_com).max() > moments.max()
+        orders = [h for h in misplaced(link) if dominated and inconsistency(h.body) is None]
+        same = all(agree(orders[0].body, h.body) for h in orders)
+        return orders[0] if orders and same else None
+    factor, added = SAME_DISTANCE
+    near = [h for distance, h in scored if distance <= least * factor + added]
+    slip = _placed(link, near) if least <= MAX_DISTANCE else None
+    return slip.meant if slip and slip.unique else None

@@ -18,6 +18,7 @@ from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import robot_file
 from robot_dynamics.urdf_check.body_rules import asset_findings, frame_findings, payload_findings
+from robot_dynamics.urdf_check.density_rules import density_findings, weight_findings
 from robot_dynamics.urdf_check.description import Description, read_description
 from robot_dynamics.urdf_check.doubt_rules import doubt_findings
 from robot_dynamics.urdf_check.findings import SEVERITIES, TIERS, Finding
@@ -46,17 +47,21 @@ class Examination:
     findings: tuple[Finding, ...]
 
     def repaired(self, kinds: Iterable[str] | None = None) -> tuple[bytes, list[Finding]]:
-        """Return the text with repairs of all kinds or the given ones, and the findings repaired.
+        """Return the text with the repairs that are proved, or of the given kinds; and these.
 
         Raises:
             ModelError: an element to repair is ambiguous, or the text was accepted when loaded and
                 its repair is rejected.
         """
         chosen = None if kinds is None else set(kinds)
-        done = [f for f in self.findings if f.repair and (chosen is None or f.kind in chosen)]
+        done = [
+            f
+            for f in self.findings
+            if (f.applied if chosen is None else f.repair and f.kind in chosen)
+        ]
         text = edited(self.text, [change for f in done for change in f.changes()])
         if self.robot.model is not None:
-            _model(text)
+            parsed(text)
         return text, done
 
     def to_json(self) -> dict[str, Any]:
@@ -72,6 +77,7 @@ def examine(
     path: str | os.PathLike[str],
     package_paths: Sequence[Path] = (),
     reference: str | os.PathLike[str] | None = None,
+    weight: float | None = None,
 ) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
@@ -80,6 +86,7 @@ def examine(
         package_paths: folders of packages, searched before the ament index, ROS_PACKAGE_PATH and
             the parents of the file.
         reference: a description of the same robot to compare with, file or name.
+        weight: kg, of the whole robot on its data sheet; None: not compared.
 
     Raises:
         ModelError: the file cannot be read, or is no robot description.
@@ -97,15 +104,7 @@ def examine(
     joints = [f for f in different + _without(places, different) if f.tag == 'joint']
     robot, readable = _read_repaired(robot, readable, joints, folders)
     twins = find_twins(robot)
-    plausible = [
-        *_inertias(robot, twins),
-        *frame_findings(robot),
-        *payload_findings(robot),
-        *axis_findings(robot),
-        *limit_findings(robot, twin_limits(robot, twins)),
-        *twin_joint_findings(robot, twins),
-        *asset_findings(robot),
-    ]
+    plausible = [*_links(robot, twins, weight), *_joints(robot, twins), *asset_findings(robot)]
     found += different + _without(places + plausible, different)
     found = _without_unsafe_repairs(found)
     found += _doubts(robot, twins, found, right)
@@ -179,6 +178,20 @@ def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
     ]
 
 
+def _links(robot: Description, twins: list[Twins], weight: float | None) -> Iterator[Finding]:
+    yield from _inertias(robot, twins)
+    yield from density_findings(robot)
+    yield from () if weight is None else weight_findings(robot, weight)
+    yield from frame_findings(robot)
+    yield from payload_findings(robot)
+
+
+def _joints(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
+    yield from axis_findings(robot)
+    yield from limit_findings(robot, twin_limits(robot, twins))
+    yield from twin_joint_findings(robot, twins)
+
+
 def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
     """Yield one finding per link: that of the mirrored twin, whose numbers are exact, if any."""
     by_twin = {f.element: f for f in twin_inertia_findings(robot, twins)}
@@ -196,14 +209,17 @@ def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
 def _gravity(text: bytes, robot: Description, found: list[Finding]) -> list[Finding]:
     """Return the findings about the gravity torques of the repaired robot."""
     model = robot.model
-    changes = [change for finding in found for change in finding.changes()]
+    # What would be blamed on the weight otherwise; remarks would take away masses.
+    loud = [finding for finding in found if finding.severity != 'info']
+    changes = [change for finding in loud for change in finding.changes()]
     if model is not None and changes:
         with suppress(ModelError):
-            model = _model(edited(text, changes))
+            model = parsed(edited(text, changes))
     return [] if model is None else list(gravity_findings(robot, model))
 
 
-def _model(text: bytes) -> RobotModel:
+def parsed(text: bytes) -> RobotModel:
+    """Return the model of a URDF, without its warnings. Raises ModelError."""
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         return parse_urdf(text)

@@ -53,11 +53,19 @@ KINDS = {
     ),
     'products-sign': Kind('plausibility', 'the principal axes are tilted the wrong way'),
     'inertia-permuted': Kind('plausibility', 'the moments belong to other axes'),
+    'inertial-axes': Kind(
+        'plausibility', 'the weight has another lever and the moments belong to other axes'
+    ),
     'inertia-entry': Kind('plausibility', 'one moment of inertia is wrong'),
     'default-inertial': Kind('plausibility', 'placeholders replace the mass and tensor of a part'),
     'frame-mass': Kind('plausibility', 'a frame without geometry loads every joint before it'),
     'payload-duplicated': Kind('plausibility', 'the mass is counted twice'),
     'density': Kind('plausibility', 'the mass does not belong to a part of this size'),
+    'density-contrast': Kind('plausibility', 'a mass may be wrong by a factor'),
+    'density-uniform': Kind(
+        'plausibility', 'hollow parts, motors and gears are not solid: the masses may be too large'
+    ),
+    'weight': Kind('plausibility', 'gravity torques scale with the masses'),
     'com-outside-geometry': Kind('plausibility', 'the lever of the weight is wrong'),
     'radius-of-gyration': Kind(
         'plausibility', 'the tensor does not belong to a part of this size'
@@ -69,6 +77,7 @@ KINDS = {
     'limit-zero': Kind('plausibility', 'the joint may not move, or the limit is ignored'),
     'limit-absurd': Kind('plausibility', 'commands are not limited to what the motor can do'),
     'limit-degrees': Kind('plausibility', 'angles are in rad: the joint is limited far too late'),
+    'limit-digits': Kind('plausibility', 'the joint is limited too early, or too late'),
     'gravity-above-effort': Kind('plausibility', 'the motor cannot hold the arm at rest'),
     'gravity-zero': Kind('plausibility', 'the weight beyond the joint has no lever'),
     'differs-from-reference': Kind('plausibility', 'one of the two descriptions is wrong'),
@@ -100,6 +109,12 @@ class Finding:
     repair: tuple[Repair, ...] = ()
     tag: str = 'link'
     slips: tuple[str, ...] = ()  # kinds that a remark cannot exclude
+    proved: bool = False  # whether nothing but the fault that is repaired explains the numbers
+
+    @property
+    def applied(self) -> bool:
+        """Whether `--fix` applies its repair without being told its kind."""
+        return bool(self.repair) and self.proved and self.severity != 'info'
 
     @property
     def tier(self) -> str:
@@ -124,6 +139,7 @@ class Finding:
             'why': KINDS[self.kind].why,
             'repair': [{'attribute': r.attribute, 'from': r.old, 'to': r.new} for r in self.repair]
             or None,
+            'applied': self.applied,
         }
 
 
@@ -147,3 +163,8 @@ def _entries(body: Inertial) -> Sequence[float]:
 def short(value: float | Sequence[float] | Array) -> str:
     """Return a number or vector as messages show it."""
     return ' '.join(f'{number:.4g}' for number in np.atleast_1d(value))
+
+
+def is_round(value: float) -> bool:
+    """Return whether a number is written with one digit."""
+    return float(f'{value:.0e}') == value

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,13 @@ def gravity_findings(robot: Description, model: RobotModel) -> Iterator[Finding]
                 'warning', 'gravity-above-effort', name, f'{message}{limit:.4g}', tag='joint'
             )
     yield from _without_lever(robot, model)
+
+
+def gravity_torques(model: RobotModel, shares: Sequence[float]) -> Array:
+    """Return the gravity torques (k, n), N m or N, at k shares of all position ranges."""
+    lower, upper = position_range(model)
+    postures = (lower + share * (upper - lower) for share in shares)
+    return np.array([_gravity_torque(model, body_poses(model, q)) for q in postures])
 
 
 def _without_lever(robot: Description, model: RobotModel) -> Iterator[Finding]:

@@ -8,28 +8,29 @@ from collections.abc import Collection, Iterator
 import numpy as np
 
 from robot_dynamics.model.inertia import Inertial, consistent, inconsistency
+from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Description, Link
 from robot_dynamics.urdf_check.evidence import (
     DENSITIES,
     SIZES,
-    Hypothesis,
+    Slip,
     Typical,
     best_fit,
-    entry_hypotheses,
-    misplaced,
+    consistent_slip,
     tensor_distance,
-    tensor_hypotheses,
     tensor_slip,
     typical_fit,
     unit_slip,
 )
-from robot_dynamics.urdf_check.findings import Finding, inertial_repair, short
+from robot_dynamics.urdf_check.findings import Finding, inertial_repair, is_round, short
+from robot_dynamics.urdf_check.hypotheses import (
+    Hypothesis,
+)
 
 # Of the robot's mass, and of its mass times squared reach: less is a remark, not a warning.
 MIN_SHARE, MIN_TENSOR_SHARE = 5e-4, 1e-3
 # A link with geometry but no <inertial>: the density of its body, and its share of the volume.
 LIGHT_DENSITY, OWN_SHARE = 50.0, 0.2
-MAX_DISTANCE = 0.9  # of a repaired tensor from the geometry
 FITS = 0.5
 
 
@@ -61,32 +62,49 @@ def _inertia(
     reason = inconsistency(body)
     if reason is None and body.mass == 0:
         return
-    if slip := unit_slip(link, typical, both_sides):
-        message = f'{slip.slip}: {_numbers(link, slip, typical)}'
-        severity = _impossible(robot, link) if reason else _severity(robot, link, slip.body)
-        repair = inertial_repair(body, slip.body)
-        yield Finding(severity, slip.kind, link.name, message, repair)
+    reach = float(np.linalg.norm(robot.offsets, axis=1).sum()) if len(robot.offsets) else 0.0
+    if slip := unit_slip(link, typical, both_sides, reach, _elsewhere(robot, link)):
+        message = f'{slip.meant.slip}: {_numbers(link, slip.meant, typical)}'
+        severity = _impossible(robot, link) if reason else _severity(robot, link, slip.meant.body)
+        yield _slipped(link, slip, severity, message)
     elif body.mass == 0:
         message = f'{reason}; expected a mass, or a tensor of zeros'
-        repair = inertial_repair(body, Inertial(0.0, body.com, np.zeros((3, 3))))
+        repair = inertial_repair(body, consistent(body))
         severity = _impossible(robot, link)
         yield Finding(severity, 'inertia-without-mass', link.name, message, repair)
     elif reason:
-        meant, how = _consistent(link)
-        repair = inertial_repair(body, meant)
-        message = f'{reason}; {how}'
-        severity = _impossible(robot, link)
-        yield Finding(severity, 'inertia-inconsistent', link.name, message, repair)
+        how = 'the repair is the nearest physically consistent tensor'
+        meant = consistent_slip(link)
+        if meant is not None:
+            how = f'{meant.slip} explains it'
+        repair = inertial_repair(body, consistent(body) if meant is None else meant.body)
+        message, severity = f'{reason}; {how}', _impossible(robot, link)
+        yield Finding(severity, 'inertia-inconsistent', link.name, message, repair, proved=True)
     elif slip := tensor_slip(link):
+        now, then = (tensor_distance(link, b) for b in (body, slip.meant.body))
         message = (
-            f'{slip.slip}: distance {tensor_distance(link, body):.2g} from the tensor of the '
-            f'geometry, {tensor_distance(link, slip.body):.2g} if repaired'
+            f'{slip.meant.slip}: distance {now:.2g} from the tensor of the geometry, {then:.2g} '
+            'if repaired'
         )
-        repair = inertial_repair(body, slip.body)
-        severity = _severity(robot, link, slip.body)
-        yield Finding(severity, slip.kind, link.name, message, repair)
+        severity = _severity(robot, link, slip.meant.body)
+        yield _slipped(link, slip, severity, message)
     else:
         yield from _implausible(robot, link)
+
+
+def _slipped(link: Link, slip: Slip, severity: str, message: str) -> Finding:
+    """Return the finding of a slip, with a repair if no other slip explains the numbers."""
+    repair = inertial_repair(link.body, slip.meant.body) if slip.unique else ()
+    message += '' if slip.unique else '; other slips explain it, too'
+    return Finding(severity, slip.meant.kind, link.name, message, repair, proved=slip.proved)
+
+
+def _elsewhere(robot: Description, link: Link) -> list[Array]:
+    """Return the centre of mass (3,) if its numbers are those of the root's or parent's frame."""
+    if link.name not in robot.inward or link.name not in robot.placements:
+        return []
+    poses = robot.placements[link.name], robot.inward[link.name].placement
+    return [T[:3, :3].T @ (link.body.com - T[:3, 3]) for T in poses]
 
 
 def _numbers(link: Link, slip: Hypothesis, typical: Typical) -> str:
@@ -181,35 +199,6 @@ def _moves(robot: Description, link: Link) -> bool:
     return first is None or first in robot.inward
 
 
-# -- inconsistent tensors ----------------------------------------------------------------------
-
-
-def _consistent(link: Link) -> tuple[Inertial, str]:
-    """Return a physically consistent inertia for an inconsistent one, and how it was found."""
-    candidates = [*entry_hypotheses(link.body), *tensor_hypotheses(link)]
-    scored = [
-        (tensor_distance(link, h.body), h) for h in candidates if inconsistency(h.body) is None
-    ]
-    distance, best = min(scored, key=lambda pair: pair[0], default=(np.inf, None))
-    # One moment that is negative is a sign, unless the geometry clearly says otherwise.
-    if (np.diag(link.body.inertia_com) < 0).sum() == 1:
-        signs = [pair for pair in scored if pair[1].slip.startswith('sign of')]
-        if signs and not 2 * distance < signs[0][0] < np.inf:
-            distance, best = 0.0, signs[0][1]
-    # Without geometry: products larger than the moments stand in the places of moments.
-    if best is not None and not np.isfinite(distance) and _products_dominate(link.body):
-        orders = [h for h in misplaced(link.body) if inconsistency(h.body) is None]
-        distance, best = (0.0, orders[0]) if orders else (distance, best)
-    if best is not None and distance <= MAX_DISTANCE:
-        return best.body, f'{best.slip} explains it'
-    return consistent(link.body), 'the repair is the nearest physically consistent tensor'
-
-
-def _products_dominate(body: Inertial) -> bool:
-    moments = np.abs(np.diag(body.inertia_com))
-    return bool(np.abs(body.inertia_com).max() > moments.max())
-
-
 # -- missing and default inertias --------------------------------------------------------------
 
 
@@ -251,7 +240,7 @@ def _placeholders(robot: Description) -> Iterator[Finding]:
         isotropic = rest == (moment * np.eye(3)).ravel().tolist()[1:]
         # Other numbers may be those of a motor that several links are.
         pasted = isotropic and len(set(map(_extent, links))) > 2 and not _fit(links)
-        absurd = isotropic and _is_round(mass) and _is_round(moment)
+        absurd = isotropic and is_round(mass) and is_round(moment)
         for link in links:
             fit = best_fit(link, link.body)
             misfit = fit is None or 'radius-of-gyration' in fit.faults
@@ -264,11 +253,6 @@ def _placeholders(robot: Description) -> Iterator[Finding]:
             )
             severity = _severity(robot, link)
             yield Finding(severity, 'default-inertial', link.name, message)
-
-
-def _is_round(value: float) -> bool:
-    """Return whether a number is written with one digit."""
-    return float(f'{value:.0e}') == value
 
 
 def _extent(link: Link) -> float:

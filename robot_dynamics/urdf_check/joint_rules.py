@@ -18,6 +18,10 @@ MAX_ANGLE = 4 * np.pi  # rad, above the range of multi-turn joints
 MAX_DEGREES = 800.0
 FASTEST = 60.0  # rad/s that a velocity in degrees may stand for
 DEGREE = np.pi / 180
+SIMILAR = 4.0  # factor between the velocities of the joints of a robot
+ROUND_DEGREES = 1e-3  # difference from a multiple of half a degree, of twice the number
+ANGLE_ROUNDING = 6e-4  # rad
+MIN_DIGITS = 3  # of a limit whose digits may be transposed
 SYMMETRY = 1e-3  # rad or m
 MOSTLY, MIN_RANGES = 0.75, 3  # share of joints with symmetric limits, of at least so many
 
@@ -56,7 +60,9 @@ def axis_findings(robot: Description) -> Iterator[Finding]:
                 norm = np.linalg.norm(joint.axis)
                 message = f'its axis {short(joint.axis)} has length {norm:.4g}; expected 1'
                 repair = (Repair('axis/@xyz', joint.axis.tolist(), unit.tolist()),)
-                yield Finding('warning', 'axis-not-unit', joint.name, message, repair, 'joint')
+                yield Finding(
+                    'warning', 'axis-not-unit', joint.name, message, repair, 'joint', proved=True
+                )
 
 
 def limit_findings(
@@ -77,6 +83,33 @@ def limit_findings(
     for joint in robot.joints.values():
         if joint.type == 'revolute' and joint.has_limit:
             yield from _angles(joint)
+        if joint.type in ('revolute', 'prismatic') and _transposed(joint):
+            low, high = (f'{end:.12g}' for end in (joint.lower, joint.upper))
+            message = f'limits {low} and {high} have the same digits, two of them transposed'
+            for end in (joint.lower, joint.upper) if joint.type == 'revolute' else ():
+                if _is_round_angle(end) and not _is_round_angle(joint.lower + joint.upper - end):
+                    message += f'; {end:.12g} rad are {round(end / DEGREE)} degrees'
+            yield Finding('info', 'limit-digits', joint.name, message, tag='joint')
+
+
+def _transposed(joint: Joint) -> bool:
+    """Return whether the limits are opposite but for two neighbouring digits."""
+    if not joint.lower < 0 < joint.upper:
+        return False
+    low, high = (f'{abs(end):.12g}' for end in (joint.lower, joint.upper))
+    apart = [k for k, (a, b) in enumerate(zip(low, high, strict=False)) if a != b]
+    digits = len(low.replace('.', '').lstrip('0'))
+    if len(low) != len(high) or len(apart) != 2 or digits < MIN_DIGITS:
+        return False
+    i, k = apart
+    beside = k - i == 1 or low[i + 1 : k] == '.'
+    return beside and low[i] == high[k] and low[k] == high[i]
+
+
+def _is_round_angle(angle: float) -> bool:
+    """Return whether an angle [rad] is a multiple of 5 degrees, to three digits."""
+    steps = angle / (5 * DEGREE)
+    return abs(steps - round(steps)) * 5 * DEGREE < ANGLE_ROUNDING
 
 
 def _empty(robot: Description, twins: Mapping[str, tuple[float, float]]) -> Iterator[Finding]:
@@ -100,7 +133,10 @@ def _empty(robot: Description, twins: Mapping[str, tuple[float, float]]) -> Iter
         )
         expected = 'a range' if not repair else f'{ends[0]:.4g} to {ends[1]:.4g}'
         message = f'lower and upper limit are both {value:.4g}; expected {expected}'
-        yield Finding('warning', 'limit-empty', joint.name, message, repair, 'joint')
+        proved = joint.name in twins and np.allclose(ends, twins[joint.name], atol=SYMMETRY)
+        yield Finding(
+            'warning', 'limit-empty', joint.name, message, repair, 'joint', proved=proved
+        )
 
 
 def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
@@ -115,10 +151,16 @@ def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
         yield Finding('warning', 'limit-zero', joint.name, message, tag='joint')
     elif value > bound.most or alone:
         meant = value * DEGREE
-        if key == 'velocity' and rotates and meant <= FASTEST and not _is_power_of_ten(value):
+        usual = [v for v in others if 0 < v <= bound.most]
+        near = not usual or 1 / SIMILAR < meant / np.median(usual) < SIMILAR
+        degrees = key == 'velocity' and rotates and meant <= FASTEST and near
+        if degrees and not _is_power_of_ten(value):
             message = f'velocity limit {value:.4g} is in degrees; expected {meant:.4g} rad/s'
             repair = (Repair('limit/@velocity', value, meant),)
-            yield Finding('warning', 'limit-degrees', joint.name, message, repair, 'joint')
+            proved = value > bound.most and bool(usual)
+            yield Finding(
+                'warning', 'limit-degrees', joint.name, message, repair, 'joint', proved=proved
+            )
         else:
             expected = f'expected at most {bound.most:g}'
             if alone:
@@ -154,4 +196,7 @@ def _angles(joint: Joint) -> Iterator[Finding]:
         Repair(f'limit/@{key}', ends[key], meant[key]) for key in ends if meant[key] != ends[key]
     )
     message = f'{shown}, in degrees; expected {meant["lower"]:.4g} to {meant["upper"]:.4g} rad'
-    yield Finding('warning', 'limit-degrees', joint.name, message, repair, 'joint')
+    # Numbers of degrees are chosen: 170, not 174.533.
+    halves = [2 * ends[key] for key in ends if meant[key] != ends[key]]
+    proved = all(abs(half - round(half)) < ROUND_DEGREES for half in halves)
+    yield Finding('warning', 'limit-degrees', joint.name, message, repair, 'joint', proved=proved)

@@ -16,8 +16,13 @@ import numpy as np
 
 from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Description, Joint
-from robot_dynamics.urdf_check.evidence import LENGTHS, lost_digits
+from robot_dynamics.urdf_check.evidence import (
+    lost_digits,
+)
 from robot_dynamics.urdf_check.findings import Finding, Repair, short
+from robot_dynamics.urdf_check.hypotheses import (
+    LENGTHS,
+)
 
 DEGREE = np.pi / 180
 FAR_GAP, NEAR_GAP = 0.6, 0.25  # over the sum of the diagonals of the boxes
@@ -33,18 +38,22 @@ def placement_findings(robot: Description) -> Iterator[Finding]:
     for joint in robot.joints.values():
         p = joint.placement[:3, 3]
         if implausible(robot, joint):
-            repair, unit = _unit(robot, joint)
+            repair, unit, proved = _unit(robot, joint)
             seen = _seen(robot, joint)
             message = f'its origin {short(p)} m is {seen}; expected {short(repair)} if in {unit}'
             change = (Repair('origin/@xyz', p.tolist(), repair.tolist()),) if repair.any() else ()
-            yield Finding('warning', 'origin-unit', joint.name, message, change, 'joint')
+            yield Finding(
+                'warning', 'origin-unit', joint.name, message, change, 'joint', proved=proved
+            )
         if joint.rpy.any() and in_degrees(robot, joint):
             meant = (joint.rpy * DEGREE).tolist()
             message = (
                 f'its angles {short(joint.rpy)} rad are in degrees; expected {short(meant)} rad'
             )
             repaired = (Repair('origin/@rpy', joint.rpy.tolist(), meant),)
-            yield Finding('warning', 'rpy-degrees', joint.name, message, repaired, 'joint')
+            yield Finding(
+                'warning', 'rpy-degrees', joint.name, message, repaired, 'joint', proved=True
+            )
 
 
 def implausible(robot: Description, joint: Joint) -> bool:
@@ -85,9 +94,9 @@ def plausible(robot: Description, joint: Joint, p: Array) -> bool:
 
 def in_degrees(robot: Description, joint: Joint) -> bool:
     """Return whether the angles of a joint are in degrees: beyond a turn, or those of a twin."""
-    if np.abs(joint.rpy).max() > 2 * np.pi + ANGLE_TOLERANCE:
-        return True
-    return not round_angles(joint) and any(
+    if round_angles(joint):
+        return False
+    return bool(np.abs(joint.rpy).max() > 2 * np.pi + ANGLE_TOLERANCE) or any(
         other.rpy.any() and np.allclose(np.abs(joint.rpy * DEGREE), np.abs(other.rpy), rtol=SAME)
         for other in robot.joints.values()
     )
@@ -105,17 +114,21 @@ def same_place(robot: Description, joint: Joint, p: Array) -> bool:
     return bool(p.any() and same[1:].sum() > same[0])
 
 
-def _unit(robot: Description, joint: Joint) -> tuple[Array, str]:
-    """Return the origin meant, and its unit."""
+def _unit(robot: Description, joint: Joint) -> tuple[Array, str, bool]:
+    """Return the origin meant, its unit, and whether no other unit explains the place."""
     p = joint.placement[:3, 3]
     expected = _extent(robot, joint) or float(np.median(_lengths(robot, joint) or [1.0]))
 
-    def cost(k: float) -> float:
-        exact = 10.0 * same_place(robot, joint, p * k) + any(map(lost_digits, p, p * k))
-        return abs(float(np.log(np.linalg.norm(p) * k / expected))) - exact
+    def exact(k: float) -> bool:
+        return same_place(robot, joint, p * k) or any(map(lost_digits, p, p * k))
 
-    k = min((k for k in LENGTHS if plausible(robot, joint, p * k)), key=cost)
-    return p * k, LENGTHS[k]
+    def cost(k: float) -> float:
+        return abs(float(np.log(np.linalg.norm(p) * k / expected))) - 10.0 * exact(k)
+
+    good = [k for k in LENGTHS if plausible(robot, joint, p * k)]
+    best = min(good, key=cost)
+    alone = len(good) == 1 or [k for k in good if exact(k)] == [best]
+    return p * best, LENGTHS[best], alone
 
 
 def _seen(robot: Description, joint: Joint) -> str:

@@ -14,8 +14,10 @@ import numpy as np
 from robot_dynamics.model.inertia import Inertial, inconsistency
 from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf_check.description import Description, Joint, Link
-from robot_dynamics.urdf_check.evidence import LENGTHS
 from robot_dynamics.urdf_check.findings import Finding, Repair, inertial_repair, short
+from robot_dynamics.urdf_check.hypotheses import (
+    LENGTHS,
+)
 from robot_dynamics.urdf_check.joint_rules import direction
 from robot_dynamics.urdf_check.placement_rules import DEGREE
 from robot_dynamics.urdf_check.twin_rules import explanations
@@ -63,7 +65,7 @@ def _joint(joint: Joint, right: Joint) -> Iterator[Finding]:
             repair = (Repair(attribute, here.tolist(), there.tolist()),) if loud else ()
             kind = slip or 'differs-from-reference'
             severity = 'warning' if loud else 'info'
-            yield Finding(severity, kind, joint.name, message, repair, 'joint')
+            yield Finding(severity, kind, joint.name, message, repair, 'joint', proved=True)
 
 
 def _norm(difference: Array) -> float:
@@ -93,7 +95,8 @@ def _link(link: Link, right: Link) -> Iterator[Finding]:
         if severity == 'warning' and _alike(link.body, expected):
             yield Finding('info', kind, link.name, message)
             return
-    yield Finding(severity, kind, link.name, message, inertial_repair(link.body, expected))
+    repair = inertial_repair(link.body, expected)
+    yield Finding(severity, kind, link.name, message, repair, proved=True)
 
 
 def _alike(one: Inertial, two: Inertial) -> bool:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -44,7 +45,9 @@ def _elements(robot: Description) -> Iterator[Finding]:
             if not (element.tag == 'joint' and name in zero_axes and '<axis>' in str(error)):
                 label, repair = name or f'number {position}', _without_commas(element, position)
                 message = f'{error}; without decimal commas it is valid' if repair else str(error)
-                yield Finding('error', 'invalid-element', label, message, repair, element.tag)
+                yield Finding(
+                    'error', 'invalid-element', label, message, repair, element.tag, proved=True
+                )
         if element.get('type') in ('revolute', 'prismatic') and element.find('limit') is None:
             message = 'has no <limit>; expected one with effort and velocity'
             yield Finding('warning', 'invalid-element', name, message, tag='joint')
@@ -55,7 +58,10 @@ def _without_commas(element: Element, position: int) -> tuple[Repair, ...]:
     meant, repairs = deepcopy(element), []
     for path, owner, key in _attributes(meant):
         text = owner.get(key, '')
-        for new in (text.replace(',', '.'), text.replace(',', ' ')) if ',' in text else ():
+        # 1,500 may be 1.5 or 1500.
+        ambiguous = re.fullmatch(r'\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*', text)
+        marked = ',' in text and not ambiguous and any(map(str.isdigit, text))
+        for new in (text.replace(',', '.'), text.replace(',', ' ')) if marked else ():
             with suppress(ValueError):
                 numbers = [float(word) for word in new.split()]
                 owner.set(key, new)

@@ -15,14 +15,17 @@ from robot_dynamics.spatial import Array
 from robot_dynamics.urdf_check.description import Description, Joint, Link
 from robot_dynamics.urdf_check.evidence import (
     USUAL,
-    Hypothesis,
     best_fit,
-    entry_hypotheses,
     tensor_distance,
+)
+from robot_dynamics.urdf_check.findings import Finding, Repair, inertial_repair, short
+from robot_dynamics.urdf_check.hypotheses import (
+    Hypothesis,
+    entry_hypotheses,
+    frame_hypotheses,
     tensor_hypotheses,
     unit_hypotheses,
 )
-from robot_dynamics.urdf_check.findings import Finding, Repair, inertial_repair, short
 from robot_dynamics.urdf_check.joint_rules import direction
 from robot_dynamics.urdf_check.twins import Twins, agree, tensors_agree
 
@@ -50,7 +53,9 @@ def twin_inertia_findings(robot: Description, twins: list[Twins]) -> Iterator[Fi
             f'{slip.slip}: without it the numbers are those of the mirrored twin {twin.name!r}'
         )
         repair = inertial_repair(link.body, slip.body)
-        yield Finding(severity, slip.kind, link.name, message, repair)
+        # Which of two consistent inertias is wrong is not proved.
+        proved = severity == 'error'
+        yield Finding(severity, slip.kind, link.name, message, repair, proved=proved)
 
 
 def _hypotheses(robot: Description, pair: Twins, link: Link, twin: Link) -> list[Hypothesis]:
@@ -73,6 +78,7 @@ def explanations(link: Link, expected: Inertial) -> list[Hypothesis]:
         *unit_hypotheses(link.body),
         *tensor_hypotheses(link),
         *entry_hypotheses(link.body),
+        *frame_hypotheses(link),
     ]
     return [h for h in candidates if agree(expected, h.body)]
 

@@ -7,6 +7,7 @@ import pytest
 import robots
 
 from robot_dynamics import cli
+from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.urdf_check.findings import KINDS, SEVERITIES
@@ -75,6 +76,39 @@ def test_repairs_are_written_and_chosen_by_kind(run, slow_panda, tmp_path):
     code, _, errors = run(slow_panda, '--only', 'mass-unit')
     assert code == 2
     assert errors.count('\n') == 1
+
+
+def test_fix_prints_what_it_changes_of_the_gravity_torques(run, tmp_path):
+    text = PANDA.read_text()
+    heavy = text.replace('<mass value="3.228604"/>', '<mass value="3228.604"/>')
+    assert heavy != text
+    file, out = tmp_path / 'heavy.urdf', tmp_path / 'out.urdf'
+    file.write_text(heavy)
+    _, output, _ = run(file, '--fix', out, '--only', 'mass-unit', '--reference', PANDA)
+    assert 'gravity torques before and after' in output
+    rows = [line.split() for line in output[output.index('gravity torques') :].splitlines()]
+    (second,) = (row for row in rows if row and row[0] == 'panda_joint2')
+    changed = [float(word) for word in second[1:] if word != '->']
+    before, after = (load_urdf(robot) for robot in (file, out))
+    for share, old, new in zip((0.25, 0.5, 0.75), changed[::2], changed[1::2], strict=True):
+        q = before.lower + share * (before.upper - before.lower)
+        for model, printed in ((before, old), (after, new)):
+            assert printed == pytest.approx(Dynamics(model).gravity_torque(q)[1], rel=1e-3)
+
+
+def test_nothing_to_repair_is_said(run, tmp_path):
+    _, output, _ = run(PANDA, '--fix', tmp_path / 'out.urdf')
+    assert 'nothing to repair' in output
+    assert 'gravity torques before' not in output
+    assert (tmp_path / 'out.urdf').read_bytes() == PANDA.read_bytes()
+
+
+def test_the_weight_is_compared_with_the_data_sheet(run):
+    assert 'WARNING weight' not in run(PANDA, '--weight', '18')[1]
+    code, output, _ = run(PANDA, '--weight', '9', '--strict')
+    assert code == 1
+    assert 'WARNING weight' in output
+    assert 'the data sheet has 9 kg' in output
 
 
 def test_a_repair_that_the_loader_rejects_is_not_written(run, slow_panda, tmp_path, monkeypatch):

@@ -9,17 +9,20 @@ import faults
 import numpy as np
 import pytest
 import robots
+from drawn_faults import ORIGIN, scaled
+from rerooted import rerooted
 
 from robot_dynamics.errors import ModelError
 from robot_dynamics.kinematics import body_poses
 from robot_dynamics.model.inertia import Inertial
 from robot_dynamics.resources import bundled_robots
+from robot_dynamics.spatial import rotation_rpy
 from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf_check import gravity_rules
 from robot_dynamics.urdf_check.description import Link
 from robot_dynamics.urdf_check.evidence import best_fit
-from robot_dynamics.urdf_check.examination import examine
+from robot_dynamics.urdf_check.examination import examine, parsed
 
 DEGREE = np.pi / 180
 IMPOSSIBLE = 'inertia-inconsistent'
@@ -254,6 +257,197 @@ def test_a_centre_of_mass_outside_the_geometry_is_reported_on_every_side(axis, s
     found = best_fit(link, Inertial(40.0, com, np.diag([0.5, 0.4, 0.3])))
     excess = 0.5 * corner[axis] / np.linalg.norm(2 * corner)
     assert found.excess == pytest.approx(excess)
+
+
+FRAME = (
+    '<link name="f"><inertial><origin xyz="0 0 0.05"/><mass value="{}"/><inertia ixx="{}" ixy="0" '
+    'ixz="0" iyy="{}" iyz="0" izz="{}"/></inertial></link><joint name="jf" type="fixed">'
+    '<parent link="part_2"/><child link="f"/><origin xyz="0 0 0.1"/></joint>'
+)
+
+
+@pytest.mark.parametrize(
+    ('frame', 'reason'),
+    [
+        (('2', '0.003', '0.003', '0.002'), None),  # a payload
+        (('21.25', '0.5', '0.5', '0.5'), None),
+        (('3', '0.02', '0.02', '0.02'), 'equal moments'),
+        (('part_2', '0.01', '0.02', '0.025'), 'the same mass'),
+    ],
+)
+def test_a_frame_with_a_mass_is_a_remark_and_is_not_removed(examined, folder, frame, reason):
+    text = clean_robots.arm(folder, 3, n=3)
+    mass = faults.Numbers(text.encode(), 'link', 'part_2').get('inertial/mass/@value')
+    frame = FRAME.format(*(repr(mass) if value == 'part_2' else value for value in frame))
+    found = examined(text.replace('</robot>', f'{frame}</robot>'), folder)
+    (finding,) = (f for f in found.findings if f.kind == 'frame-mass')
+    assert finding.severity == 'info'
+    assert found.repaired() == (found.text, [])
+    assert bool(finding.repair) == (reason is not None)
+    assert (reason or '') in finding.message
+    # Only if its kind is named is the mass removed.
+    removed, _ = found.repaired(['frame-mass'])
+    expected = parsed(text.encode()) if reason else parsed(found.text)
+    assert parsed(removed).mass.sum() == pytest.approx(expected.mass.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('order', 'turned'), [([1, 2, 0], False), ([2, 0, 1], True), ([0, 2, 1], False)]
+)
+def test_one_slip_of_the_axes_is_repaired_in_centre_and_tensor(examined, folder, order, turned):
+    text = clean_robots.arm(folder, 1, n=3, shapes=('box',)).encode()
+    text = rerooted(text, np.random.default_rng(2)) if turned else text
+    at = faults.Numbers(text, 'link', 'part_1')
+    rpy = faults.numbers(at.element.find('inertial/origin').get('rpy', '0 0 0'))
+    R = rotation_rpy(*rpy)
+    # A turn, or with two axes exchanged also one axis reversed.
+    Q = np.eye(3)[order]
+    Q[2] *= np.linalg.det(Q)
+    turn = R.T @ Q @ R
+    entries = (turn @ at.tensor() @ turn.T)[np.triu_indices(3)].tolist()
+    names = (faults.INERTIA + key for key in faults.TENSOR)
+    com = (Q @ at.get('inertial/origin/@xyz')).tolist()
+    values = {'inertial/origin/@xyz': com, **dict(zip(names, entries, strict=True))}
+    found = examined(at.changed(values, ()).text, folder)
+    assert alarms(found) == [('inertial-axes', 'part_1')]
+    repaired = parsed(found.repaired()[0])
+    np.testing.assert_allclose(repaired.com, parsed(text).com, atol=1e-12)
+    np.testing.assert_allclose(repaired.inertia_com, parsed(text).inertia_com, atol=1e-12)
+
+
+def test_a_centre_of_mass_in_the_frame_of_the_root_is_no_unit(examined, folder):
+    text = clean_robots.arm(folder, 3, n=4).encode()
+    robot = examined(text, folder).robot
+    at = faults.Numbers(text, 'link', 'part_3')
+    T = robot.placements['part_3']
+    com = (T[:3, :3] @ at.get('inertial/origin/@xyz') + T[:3, 3]).tolist()
+    found = examined(at.changed({'inertial/origin/@xyz': com}, ()).text, folder)
+    (finding,) = (f for f in found.findings if f.severity != 'info')
+    assert finding.element == 'part_3'
+    assert not finding.repair
+    assert found.repaired() == (found.text, [])
+
+
+def test_a_tensor_that_only_geometry_contradicts_is_repaired_by_name(examined, folder):
+    text = clean_robots.arm(folder, 1, n=3, shapes=('mesh',)).encode()
+    found = examined(faults.negated_products(text, 'part_1').text, folder)
+    assert alarms(found) == [('products-sign', 'part_1')]
+    assert found.repaired() == (found.text, [])
+    by_name = parsed(found.repaired(['products-sign'])[0])
+    np.testing.assert_allclose(by_name.inertia_com, parsed(text).inertia_com, atol=1e-12)
+
+
+@pytest.mark.parametrize('turned', [False, True])
+def test_six_of_nine_numbers_of_a_tensor_are_recognized(examined, folder, turned):
+    text = clean_robots.arm(folder, 1, n=3, shapes=('mesh',)).encode()
+    text = rerooted(text, np.random.default_rng(2)) if turned else text
+    at = faults.Numbers(text, 'link', 'part_1')
+    rows = at.tensor().ravel()[:6].tolist()
+    names = (faults.INERTIA + key for key in faults.TENSOR)
+    found = examined(at.changed(dict(zip(names, rows, strict=True)), ()).text, folder)
+    (finding,) = (f for f in found.findings if f.severity != 'info')
+    assert 'first six of nine numbers' in finding.message
+    new = {r.attribute: r.new for r in finding.repair}
+    entries = at.tensor()[np.triu_indices(3)]
+    for key, value in zip(faults.TENSOR, entries, strict=True):
+        repaired = new.get(faults.INERTIA + key, rows[faults.TENSOR.index(key)])
+        assert repaired == pytest.approx(value, rel=1e-3)
+
+
+@pytest.mark.parametrize('fault', ['mass', 'tensor', 'com', 'origin', 'swapped'])
+def test_parts_in_frames_fixed_to_a_moving_link_have_equal_findings(examined, folder, fault):
+    text = clean_robots.arm(folder, 1, n=4).encode()
+    wrong = {
+        'mass': lambda: faults.scaled_mass(text, 'part_1', 1e3),
+        'tensor': lambda: faults.scaled_tensor(text, 'part_1', 1e9),
+        'com': lambda: faults.com_in_mm(text, 'part_1'),
+        'origin': lambda: scaled(ORIGIN, 1e3, 'origin-unit')(text, 'joint', 'hinge_2', None),
+        'swapped': lambda: faults.swapped(text, 'part_1'),
+    }[fault]()
+    turned = rerooted(wrong.text, np.random.default_rng(0))
+    plain, fixed = (alarms(examined(t, folder)) for t in (wrong.text, turned))
+    assert plain == fixed
+    assert [element for _, element in plain] == [wrong.element]
+
+
+def test_a_tensor_about_the_origin_of_a_fixed_frame_is_repaired(examined, folder):
+    text = rerooted(clean_robots.arm(folder, 1, n=3).encode(), np.random.default_rng(1))
+    found = examined(faults.tensor_about_origin(text, 'part_1').text, folder)
+    assert alarms(found) == [('inertia-about-origin', 'part_1')]
+    repaired = parsed(found.repaired(['inertia-about-origin'])[0])
+    np.testing.assert_allclose(repaired.inertia_com, parsed(text).inertia_com, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ('lower', 'upper', 'named'),
+    [
+        (-2.618, 2.168, True),
+        (-2.168, 2.618, True),
+        (-2.618, 2.618, False),
+        (-2.618, 2.861, False),
+        (-1.2, 2.1, False),
+        (-2.09, 2.9, False),
+    ],
+)
+def test_transposed_digits_of_a_limit_are_a_remark(examined, lower, upper, named):
+    joint = JOINT.format('j', 'a', 'b').replace('"-1"', f'"{lower}"').replace('"1"', f'"{upper}"')
+    text = robot(*map(LINK.format, 'ab'), joint)
+    found = [f for f in examined(text).findings if f.kind == 'limit-digits']
+    assert [f.severity for f in found] == ['info'] * named
+    assert all('2.618 rad are' in f.message and '150 degrees' in f.message for f in found)
+
+
+@pytest.mark.parametrize(('ends', 'repaired'), [((-2, 1), 0), ((-1, 2), 0), ((-2, 2), 1)])
+def test_a_missing_range_is_symmetric_only_if_the_others_are(examined, ends, repaired):
+    limits = 'lower="{}" upper="{}"'
+    joints = [
+        JOINT.format(f'j{i}', f'l{i}', f'l{i + 1}').replace(
+            'lower="-1" upper="1"', limits.format(*(ends if i > 1 else (1.5, 1.5)))
+        )
+        for i in range(5)
+    ]
+    text = robot(*(LINK.format(f'l{i}') for i in range(6)), *joints)
+    found = [f for f in examined(text).findings if f.kind == 'limit-empty']
+    assert [f.element for f in found] == ['j0', 'j1']
+    assert all(len(f.repair) == repaired and not f.applied for f in found)
+
+
+@pytest.mark.parametrize(('velocity', 'kind'), [(124.6, 'limit-degrees'), (100.7, 'limit-absurd')])
+def test_a_velocity_in_degrees_is_like_those_of_the_other_joints(examined, velocity, kind):
+    usual = {'limit-degrees': '2', 'limit-absurd': '20'}[kind]
+    joints = [
+        JOINT.format(f'j{i}', f'l{i}', f'l{i + 1}').replace(
+            'velocity="2"', f'velocity="{usual if i else velocity}"'
+        )
+        for i in range(4)
+    ]
+    found = examined(robot(*(LINK.format(f'l{i}') for i in range(5)), *joints)).findings
+    (found,) = (f for f in found if f.element == 'j0' and f.kind.startswith('limit'))
+    assert (found.kind, found.applied) == (kind, kind == 'limit-degrees')
+
+
+@pytest.mark.parametrize(
+    'value', [',', '', '1,2,3', '1e308', '-1e308', '1e-320', 'inf', 'nan', '٣']
+)
+def test_values_that_are_no_numbers_are_findings(examined, value):
+    joint = JOINT.format('j', 'a', 'b')
+    for old in ('velocity="2"', 'effort="50"', 'lower="-1"', 'iyy="0.03"', 'mass value="1"'):
+        name = old.partition('"')[0]
+        text = robot(*map(LINK.format, 'ab'), joint).replace(old, f'{name}"{value}"')
+        found = examined(text)
+        found.repaired()
+        kinds = {f.kind for f in found.findings}
+        # A limit of any size and a light body have a meaning, if an odd one.
+        odd = value == '1e-320' or (old.startswith(('v', 'e', 'l')) and value.endswith(('8', 'f')))
+        assert 'invalid-element' in kinds or odd, (old, value)
+
+
+def test_a_comma_that_may_separate_thousands_is_not_repaired(examined):
+    joint = JOINT.format('j', 'a', 'b')
+    for value, repaired in (('1,500', False), ('1,5', True), ('0,500', True)):
+        text = robot(*map(LINK.format, 'ab'), joint).replace('effort="50"', f'effort="{value}"')
+        (found,) = (f for f in examined(text).findings if f.kind == 'invalid-element')
+        assert found.applied == repaired
 
 
 @pytest.mark.parametrize('mirrored', [False, True])
