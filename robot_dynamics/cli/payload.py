@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from robot_dynamics.cli.options import new_file, number
 from robot_dynamics.cli.output import concise_warnings
@@ -21,12 +22,20 @@ from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.payload.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
 from robot_dynamics.reporting.json_files import write_json
+from robot_dynamics.ros.robot_parameters import MeasuredParameters
 
 
 def add_payload_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `payload`."""
     add_recording(parser)
     parser.add_argument('--link', required=True, metavar='LINK', help='that carries the payload')
+    parser.add_argument(
+        '--unloaded',
+        type=Path,
+        metavar='BAG',
+        help='a motion of the same arm without the payload, recorded alike, which tells errors of '
+        'the model from it',
+    )
     add_robot_changes(parser)
     efforts = add_efforts(parser)
     efforts.add_argument(
@@ -49,14 +58,18 @@ def add_payload_options(parser: argparse.ArgumentParser) -> None:
 def payload(options: argparse.Namespace) -> int:
     """Print mass, centre of mass and inertia of the payload in a recording, with errors.
 
-    From a motion, with standard errors; from postures at rest, with the bounds that dry friction
-    sets. The model is the arm without the payload, best one that `identify` has found. Needs
-    rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
+    From a motion, with standard errors, which include those of the model; from postures at rest,
+    with the bounds that dry friction sets. The model is the arm without the payload, best one that
+    `identify` has found. Needs rosbags: pip install rosbags, or in a checkout
+    pip install '.[bags]'.
     """
     bag = recorded(options)
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
-    names = arm.model.joint_names
+    names, unloaded = arm.model.joint_names, None
+    if options.unloaded is not None:
+        with recording_named(options.unloaded, arm.model):
+            unloaded = recorded(options, options.unloaded).recording(names)
     with recording_named(options.bag, arm.model):
         found = estimate_payload(
             arm,
@@ -64,6 +77,8 @@ def payload(options: argparse.Namespace) -> int:
             options.link,
             friction=options.friction,
             scale_error=options.scale_error,
+            unloaded=unloaded,
+            identified=options.params != MeasuredParameters(),
             **measured(options, arm.model),
         )
     print(text(found))
