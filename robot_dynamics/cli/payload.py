@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from robot_dynamics.cli.options import new_file, number
 from robot_dynamics.cli.output import concise_warnings
@@ -22,12 +23,20 @@ from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.payload.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
 from robot_dynamics.reporting.json_files import write_json
+from robot_dynamics.ros.robot_parameters import MeasuredParameters
 
 
 def add_payload_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `payload`."""
     add_recording(parser)
     parser.add_argument('--link', required=True, metavar='LINK', help='that carries the payload')
+    parser.add_argument(
+        '--unloaded',
+        type=Path,
+        metavar='BAG',
+        help='a motion of the same arm without the payload, recorded alike, which tells errors of '
+        'the model from it',
+    )
     add_robot_changes(parser)
     efforts = add_efforts(parser)
     efforts.add_argument(
@@ -50,13 +59,18 @@ def add_payload_options(parser: argparse.ArgumentParser) -> None:
 def payload(options: argparse.Namespace) -> int:
     """Print mass, centre of mass and inertia of the payload in a recording, with errors.
 
-    From a motion, with standard errors; from postures at rest, with the bounds that dry friction
-    sets. The model is the arm without the payload, best one that `identify` has found. Needs
-    rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
+    From a motion, with standard errors, which include those of the model; from postures at rest,
+    with the bounds that dry friction sets. The model is the arm without the payload, best one that
+    `identify` has found. Needs rosbags: pip install rosbags, or in a checkout
+    pip install '.[bags]'.
     """
     bag = recorded(options)
     with concise_warnings():
         arm = Dynamics(recorded_robot(options, bag))
+    unloaded = None
+    if options.unloaded is not None:
+        with recording_named(options.unloaded, arm.model):
+            unloaded = recording_of(options, recorded(options, options.unloaded), arm.model)
     with recording_named(options.bag, arm.model):
         recording = recording_of(options, bag, arm.model)
         found = estimate_payload(
@@ -65,6 +79,8 @@ def payload(options: argparse.Namespace) -> int:
             options.link,
             friction=options.friction,
             scale_error=options.scale_error,
+            unloaded=unloaded,
+            identified=options.params != MeasuredParameters(),
             **measured(options, arm.model),
         )
     found = found._replace(notes=(*found.notes, *recording.notes))

@@ -5,8 +5,8 @@
     ~/payload_estimate    geometry_msgs/InertiaStamped, latched: the last estimate
 
 The estimate is computed in a background thread; the node answers joint states meanwhile. It is
-published, with its standard errors in the diagnostics, and never applied: to use it, send it to
-`~/set_payload` or `payload`.
+published, with its standard errors and what they are conditional on in the diagnostics, and never
+applied: to use it, send it to `~/set_payload` or `payload`.
 """
 
 from __future__ import annotations
@@ -144,7 +144,12 @@ class PayloadEstimator(Part):
             tau = scale * effort[new] - offset
             recording = Recording(model.joint_names, t, q[new], qd[new], tau, effort_unit=TORQUE)
             return estimate_payload(
-                Dynamics(model), recording, link, effort_gravity_compensated=gravity_compensated
+                Dynamics(model),
+                recording,
+                link,
+                effort_gravity_compensated=gravity_compensated,
+                # Rotors are parameters that `identify` writes.
+                identified=bool(model.reflected_inertia.any()),
             )
 
     def _poll(self) -> None:
@@ -178,8 +183,10 @@ class PayloadEstimator(Part):
                 found.known_inertia[np.triu_indices(3)],
             )
         )
+        condition = ' and its '.join(found.conditional_on)
         self._node.get_logger().info(
             f'payload on {found.link}: {measured(found.mass, found.mass_error)} kg'
+            + (f', conditional on the {condition}' if condition else '')
         )
 
     # -- diagnostics ------------------------------------------------------------------------
@@ -200,6 +207,7 @@ class PayloadEstimator(Part):
             'payload estimate: link': found.link,
             'payload estimate: mass [kg]': f'{found.mass:.6g}',
             f'payload estimate: {error} of the mass [kg]': f'{found.mass_error:.2g}',
+            'payload estimate: conditional on': ', '.join(found.conditional_on) or 'nothing',
         }
         for axis, value, spread in zip('xyz', found.com, found.com_error, strict=True):
             result[f'payload estimate: com.{axis} [m]'] = f'{value:.6g}'

@@ -186,7 +186,9 @@ def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
     observing.swing(1000, start=600)
     last = observing.contacts[-1]
     assert last.message == 'payload'
-    assert float({v.key: v.value for v in last.values}['mass [kg]']) == pytest.approx(1.5, rel=0.1)
+    figures = {v.key: v.value for v in last.values}
+    assert float(figures['mass [kg]']) == pytest.approx(1.5, rel=0.1)
+    assert figures['conditional on'] == 'description'
     assert node.arm is not arm
 
 

@@ -85,6 +85,7 @@ def test_the_payload_of_the_last_states_is_published_and_not_applied(graph, star
     assert 0 < error < 0.02
     assert abs(float(figures['payload estimate: mass [kg]']) - MASS) < 5 * error
     assert 0 < float(figures['payload estimate: standard error of com.x [m]']) < 0.005
+    assert figures['payload estimate: conditional on'] == 'nothing'
 
 
 def test_states_are_answered_during_the_estimate(graph, start, motion):
@@ -156,9 +157,22 @@ def test_from_postures_the_offset_is_subtracted_after_the_scale(graph, start, si
     assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
     graph.until(lambda: estimates, 'the estimate')
     assert node.estimator._found.postures == 3
+    figures = node.estimator.figures()
+    assert figures['payload estimate: conditional on'] == 'description, friction'
     assert estimates[0].inertia.m == pytest.approx(MASS, rel=0.01)
     com = estimates[0].inertia.com
     assert np.allclose([com.x, com.y, com.z], COM, atol=0.005)
+
+
+def test_bounds_that_include_zero_are_no_estimate(graph, start):
+    node, _ = start(friction__coulomb=[50.0])
+    t, q = between_postures()
+    tau = Dynamics(MODEL.with_payload(LINK, MASS, COM)).gravity_torque(q)
+    for stamp, *row in zip(t, q, np.gradient(q, t, axis=0), tau, strict=True):
+        node.estimator.record(JointReading(START + round(stamp * SECOND), *row))
+    assert graph.call(Trigger, 'dynamics_node/estimate_payload').success
+    graph.until(lambda: node.estimator.status() is not None, 'the reason')
+    assert 'the bounds of the mass include zero' in node.estimator.status()[1]
 
 
 @pytest.mark.parametrize(

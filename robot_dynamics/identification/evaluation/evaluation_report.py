@@ -25,6 +25,7 @@ HEAD = (
     'unexplained',
 )
 MAX_SHARE = 1e3  # larger ones are written with an exponent
+OF_BODIES = ('load', 'centre of mass', 'inertia')  # their errors assume the other links
 WORSE = -0.5  # R^2 of the model of another robot
 
 
@@ -34,6 +35,8 @@ def text(found: Evaluation) -> str:
     if found.causes:
         lines += ['likely causes, ordered by the share of the residual they explain']
         lines += _grouped(found)
+        if any(cause.kind == 'load' for cause in found.causes):
+            lines += ['  (± of a payload is conditional on the other links: see `payload`)']
         if found.doubtful:
             lines += ['  a further error is not determined by this recording']
     elif found.doubtful:
@@ -143,6 +146,7 @@ def _cause_as_json(cause: Cause, found: Evaluation) -> dict[str, Any]:
         'place': cause.place,
         'value': cause.value,
         'standard_deviation': cause.error,
+        'conditional_on': ['description'] if cause.kind in OF_BODIES else [],
         'joint': cause.joint,
         'rms': cause.size,
         'text': sentence(cause, found),

@@ -2,7 +2,8 @@
 """Mass, centre of mass and inertia of a payload, from a recording of the arm that carries it.
 
 The torques that the model without the payload leaves are linear in its ten parameters. From a
-motion they are fitted together with friction and offset of each joint: `payload_fit`.
+motion they are fitted together with friction and offset of each joint, and with the errors of the
+description: `payload_fit`, `model_errors`.
 
 At rest dry friction hides any torque up to its level. From postures alone the result is therefore
 not an estimate with a standard error, but the bounds of all payloads that the dry friction of the
@@ -14,6 +15,7 @@ links", Int. J. Robotics Research 5(3), 1986.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -26,14 +28,17 @@ from robot_dynamics.identification.estimation.pseudo_inertia import (
     from_pseudo_inertia,
     to_pseudo_inertia,
 )
+from robot_dynamics.identification.payload.model_errors import CAD, link_errors
 from robot_dynamics.identification.payload.payload_bounds import bounds, least_excess
 from robot_dynamics.identification.payload.payload_fit import (
     CERTAIN,
     ENOUGH_SAMPLES,
+    MISSING,
     OF_MODEL,
     PayloadFit,
     Rows,
     fit_payload,
+    joined,
 )
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
@@ -55,7 +60,9 @@ FRICTION = ('estimated', 'model')  # fitted with the payload, or that of the mod
 DRY = (LAWS['coulomb'], LAWS['coulomb_memory'])  # dry friction is a combination of both
 ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
 DENSE = 16  # samples per period of the cut-off frequency
-LARGEST = 0.05  # a factor that is certainly farther from 1 is an error of the model
+IDENTIFIED = 0.2  # standard deviation of the masses of links: beyond, the prior is not theirs
+NAMED = 0.01  # the same: beyond, it is named
+LARGEST = 0.05  # a factor that is certainly farther from 1 is no error of single links
 LARGE = 0.005  # a factor that is certainly farther from 1 is named
 NOISE = 3.0  # standard deviations of noise that bounds include
 
@@ -64,7 +71,8 @@ class Payload(NamedTuple):
     """A payload; values that the recording does not determine have infinite errors.
 
     From a motion, errors are standard deviations. From postures, they are half the width of the
-    bounds.
+    bounds. They hold if what they are conditional on is right: 'description', the robot without
+    the payload; 'friction', that of the model, and no offsets of the efforts.
     """
 
     link: str
@@ -78,11 +86,13 @@ class Payload(NamedTuple):
     seconds: float  # that were used
     residual: Array  # (n,) root mean square of the unexplained effort, N m or N
     notes: tuple[str, ...] = ()
+    conditional_on: tuple[str, ...] = ()  # the errors do not include errors of these
+    model_error: float = math.nan  # of the masses of the description, relative, from the efforts
 
     @property
     def determined(self) -> bool:
-        """Whether the mass is certain by three errors."""
-        return bool(self.mass > 3 * self.mass_error)
+        """Whether the mass is certainly positive: by three errors, or by its bounds."""
+        return bool(self.mass > (1.0 if self.postures else CERTAIN) * self.mass_error)
 
     @property
     def known_inertia(self) -> Array:
@@ -111,12 +121,14 @@ def estimate_payload(
     effort_gravity_compensated: bool = False,
     cutoff: float | None = None,
     drives: Drives = AS_DESCRIBED,
+    unloaded: Recording | None = None,
+    identified: bool = False,
 ) -> Payload:
     """Return the payload that an arm carried on a link.
 
     Args:
-        arm: the model without the payload, best one identified on the same drives: the errors
-            assume that it is right.
+        arm: the model without the payload, best one identified on the same drives. From a motion,
+            the errors include those of its links and of rotors that it lacks.
         recording: of the same joints in the same order, as `by_joint` makes it.
         link: that carries the payload.
         friction: 'estimated' with the payload, in addition to that of the model, with an offset
@@ -129,9 +141,14 @@ def estimate_payload(
             model.
         cutoff: Hz, of the low-pass; by default where the spectrum of the motion ends.
         drives: friction law, offset and delay, if identified; by default the model's friction.
+        unloaded: a motion of the same arm without the payload, which tells errors of the model
+            from it.
+        identified: the model, with rotors and friction, was identified on the same drives: its
+            errors are those that `scale_error` states. Otherwise, and with `unloaded`, they are
+            estimated.
 
     Raises:
-        PayloadError: there are fewer than two postures.
+        PayloadError: there are fewer than two postures, or no motion with `unloaded`.
         ModelError: the link does not move.
         RecordingError: other joints, currents without a scale, or too few samples.
         FrameNotFound: no such link.
@@ -139,21 +156,63 @@ def estimate_payload(
     """
     if friction not in FRICTION:
         raise ValueError(f'friction is {friction!r}; expected one of {", ".join(FRICTION)}')
-    require_joints(recording, arm.model)
     body = arm.model.moving_body(link)
     to_body = _parameter_map(arm.model.frame_placement[arm.model.frame_index(link)])
-    scale = scale_of(arm.model, effort_scale, recording.effort_unit)
-    recording = drives.aligned(recording)
-    stretches = smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
-    pieces = [
-        _Piece(arm, s, body, to_body, scale, effort_gravity_compensated, drives)
-        for s in stretches[0]
-    ]
-    if sum(piece.seconds_in_motion for piece in pieces) >= ENOUGH_MOTION:
-        with_friction = friction == 'estimated'
-        errors = scale_error, _body_errors(arm.model, body, to_body, OF_MODEL * scale_error)
-        return _from_motion(link, pieces, arm.model.joint_names, with_friction, errors)
-    return _from_postures(link, pieces, arm.model.coulomb)
+
+    def pieces_of(run: Recording) -> list[_Piece]:
+        require_joints(run, arm.model)
+        scale = scale_of(arm.model, effort_scale, run.effort_unit)
+        run = drives.aligned(run)
+        stretches, _ = smooth(run, cutoff_of(run) if cutoff is None else cutoff)
+        return [
+            _Piece(arm, s, body, to_body, scale, effort_gravity_compensated, drives)
+            for s in stretches
+        ]
+
+    pieces = pieces_of(recording)
+    before = [] if unloaded is None else pieces_of(unloaded)
+    if unloaded is not None:
+        _require_motion(before, 'without the payload')
+        _require_motion(pieces, 'with the payload')
+    if _seconds_in_motion(pieces) < ENOUGH_MOTION:
+        return _from_postures(link, pieces, arm.model.coulomb)
+    parts = [piece.rows(friction == 'estimated') for piece in pieces]
+    rows = joined(parts, [piece.rows(friction == 'estimated') for piece in before])
+    _require_samples(rows)
+    errors = _body_errors(arm.model, body, to_body, OF_MODEL * scale_error)
+    identified = identified and unloaded is None
+    found = fit_payload(rows, scale_error, errors, identified)
+    notes = *_doubts(found, arm.model.joint_names, identified), *_remarks(found.value, found.error)
+    return Payload(
+        link,
+        *_parts(found.value),
+        *_parts(found.error),
+        postures=0,
+        seconds=_seconds_in_motion(pieces),
+        residual=found.residual,
+        notes=notes,
+        conditional_on=_conditions(found, friction, identified),
+        model_error=CAD.mass * found.sizes.links,
+    )
+
+
+def _seconds_in_motion(pieces: list[_Piece]) -> float:
+    return sum(piece.seconds_in_motion for piece in pieces)
+
+
+def _require_motion(pieces: list[_Piece], which: str) -> None:
+    if (seconds := _seconds_in_motion(pieces)) < ENOUGH_MOTION:
+        raise PayloadError(
+            f'the arm moves for {seconds:.3g} s in the recording {which}; expected '
+            f'{ENOUGH_MOTION:g} s at least in both'
+        )
+
+
+def _require_samples(rows: Rows) -> None:
+    if not (rows.moving.sum(axis=0) >= ENOUGH_SAMPLES).any():
+        raise PayloadError(
+            f'no joint moves in {ENOUGH_SAMPLES} samples; move the arm for {ENOUGH_MOTION:g} s'
+        )
 
 
 class _Piece:
@@ -186,18 +245,23 @@ class _Piece:
 
         All pass the low-pass; as many samples as it needs, without the ends.
         """
-        s = self._s
+        s, nb = self._s, self._arm.model.nb
         sparse = s.sparse(DENSE)
         z = [law.sliding_direction(s.q, s.qd) for law in DRY]
         features = np.stack([s.qd, *z, np.ones_like(s.qd)], axis=2)
         if not with_friction:
             features = features[..., :0]
-        Y = self.of_payload(*(x[sparse.samples] for x in (s.q, s.qd, s.qdd)))
+        Y = sparse.smooth(self._arm.regressor(*(x[sparse.samples] for x in (s.q, s.qd, s.qdd))))
+        shape = (*Y.shape[:2], nb, 10)
+        links = np.einsum('kjbi,bie->kjbe', Y.reshape(shape), link_errors(self._arm.model))
+        rotors = sparse.smooth(s.qdd[sparse.samples])
         return Rows(
             sparse.sharp(self.excess),
-            sparse.smooth(Y),
+            Y[..., self._own] @ self._to_body,
             sparse.sharp(self.model),
             sparse.sharp(features),
+            links.reshape(*Y.shape[:2], 10 * nb),
+            rotors,
             sparse.inner(self.moving[sparse.samples]),
         )
 
@@ -216,29 +280,14 @@ class _Piece:
 # -- from a motion --------------------------------------------------------------------------
 
 
-def _from_motion(
-    link: str,
-    pieces: list[_Piece],
-    names: tuple[str, ...],
-    with_friction: bool,
-    errors: tuple[float, Array],
-) -> Payload:
-    parts = [piece.rows(with_friction) for piece in pieces]
-    rows = Rows(*(np.concatenate(x) for x in zip(*parts, strict=True)))
-    if not (rows.moving.sum(axis=0) >= ENOUGH_SAMPLES).any():
-        raise PayloadError(
-            f'no joint moves in {ENOUGH_SAMPLES} samples; move the arm for {ENOUGH_MOTION:g} s'
-        )
-    found = fit_payload(rows, *errors)
-    return Payload(
-        link,
-        *_parts(found.value),
-        *_parts(found.error),
-        postures=0,
-        seconds=sum(piece.seconds_in_motion for piece in pieces),
-        residual=found.residual,
-        notes=(*_doubts(found, names), *_remarks(found.value, found.error)),
-    )
+def _conditions(found: PayloadFit, friction: str, identified: bool) -> tuple[str, ...]:
+    """Return what the errors are conditional on."""
+    beyond = CAD.mass * found.sizes.links > IDENTIFIED or len(_certain(found, LARGEST)) > 0
+    conditions = {
+        'description': beyond or (identified and found.sizes.rotors > MISSING),
+        'friction': friction == 'model',
+    }
+    return tuple(name for name, holds in conditions.items() if holds)
 
 
 def _body_errors(model: RobotModel, body: int, to_body: Array, share: float) -> Array:
@@ -255,21 +304,28 @@ def _body_errors(model: RobotModel, body: int, to_body: Array, share: float) -> 
     return np.asarray(share * np.linalg.solve(to_body, errors.T).T)
 
 
-def _doubts(found: PayloadFit, names: tuple[str, ...]) -> list[str]:
-    """Return what the factors between efforts and model say about the model."""
-    off, error = np.abs(found.factor - 1), CERTAIN * found.factor_error
-    certain = np.flatnonzero(off > np.maximum(error, LARGE))
-    if not len(certain):
-        return []
+def _certain(found: PayloadFit, beyond: float) -> Array:
+    """Return the joints whose efforts differ from the model's by more than this share."""
+    return np.flatnonzero(np.abs(found.factor - 1) > beyond + CERTAIN * found.factor_error)
+
+
+def _doubts(found: PayloadFit, names: tuple[str, ...], identified: bool) -> list[str]:
+    """Return what the efforts say about the model."""
+    notes = []
     factors = ', '.join(
-        f'{names[j]} {measured(found.factor[j], found.factor_error[j])}' for j in certain
+        f'{names[j]} {measured(found.factor[j], found.factor_error[j])}'
+        for j in np.flatnonzero(np.abs(found.factor - 1) > LARGE)
+        if j in _certain(found, 0.0)
     )
-    notes = [f'efforts differ from those of the model by factors, part of the errors: {factors}']
-    if (off > LARGEST + error).any():
+    if factors:
         notes.append(
-            f'the model is off by more than {100 * LARGEST:.0f} %: it has other errors than the '
-            'payload, which the errors stated here do not include; `robot-dynamics evaluate` '
-            'names them, `identify` corrects them'
+            f'efforts differ from those of the model by factors, part of the errors: {factors}'
+        )
+    if (model_error := CAD.mass * found.sizes.links) > NAMED and not identified:
+        notes.append(
+            f'the masses of the description are off by about {100 * model_error:.2g} %, as the '
+            'efforts show, its centres of mass and tensors alike: part of the errors; '
+            '`robot-dynamics evaluate` names errors of a model, `identify` corrects them'
         )
     return notes
 
@@ -298,13 +354,16 @@ def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
     margin = level + NOISE * noise
     more = least_excess(X, y, margin, slack)
     low, high = bounds(X, y, margin + (1 + 1e-6) * more * slack + 1e-9)
-    middle = np.where(np.isfinite(low + high), (low + high) / 2, 0.0)
+    bounded = np.isfinite(low) & np.isfinite(high)
+    middle = np.where(bounded, low / 2, 0.0) + np.where(bounded, high / 2, 0.0)
     notes = []
     if more > 1e-6:
         amount = f'{100 * more:.0f} % more' if coulomb.any() else f'{more:.3g} N m or N of'
         notes.append(f'the efforts need {amount} dry friction than the model has')
     if not coulomb.any():
         notes.append('the model has no dry friction: the bounds hold without it only (--coulomb)')
+    if not low[0] > 0:
+        notes.append('the bounds of the mass include zero')
     residual = (y - X @ np.array([middle[0], *(middle[0] * middle[1:])])).reshape(-1, len(coulomb))
     free = np.full(10, np.inf)
     free[:4] = (high - low) / 2
@@ -316,6 +375,7 @@ def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
         seconds=0.0,
         residual=rms(residual),
         notes=tuple(notes),
+        conditional_on=('description', 'friction'),
     )
 
 
@@ -329,8 +389,13 @@ def _parts(values: Array) -> tuple[float, Array, Array]:
 
 def _remarks(value: Array, error: Array) -> list[str]:
     notes = []
-    if not value[0] > 3 * error[0]:
+    if not abs(value[0]) > CERTAIN * error[0]:
         notes.append('the mass does not differ from zero by three standard errors')
+    elif value[0] < 0:
+        notes.append(
+            'the mass is negative by more than three standard errors: mass in excess in the '
+            'model, or efforts of another sign or unit'
+        )
     if np.isfinite(error).all() and inconsistency(Inertial(*_parts(value))):
         notes.append('the inertia is not physically consistent: it is not determined')
     return notes

@@ -15,17 +15,9 @@ TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 
 def text(found: Payload) -> str:
     """Return the payload in a few lines."""
-    if found.postures:
-        how = f'from {found.postures} postures at rest; bounds set by dry friction'
-        sign = 'within'
-    else:
-        how = (
-            f'from {found.seconds:.3g} s of motion; standard errors of noise, friction and the '
-            'scales of the efforts'
-        )
-        sign = '±'
+    sign = 'within' if found.postures else '±'
     lines = [
-        f'payload on {found.link}, {how}',
+        f'payload on {found.link}, {_source(found)}',
         f'mass: {measured(found.mass, found.mass_error, sign)} kg',
         'centre of mass in its frame, m: '
         + ', '.join(
@@ -41,6 +33,21 @@ def text(found: Payload) -> str:
         shown = ', '.join(f'{name} {measured(x, error)}' for name, x, error in entries)
         lines.append(f'inertia about it, kg m^2: {shown}')
     return '\n'.join([*lines, *(f'note: {note}' for note in found.notes)])
+
+
+def _source(found: Payload) -> str:
+    """Return where the figures come from, what their errors are, and what these depend on."""
+    if found.postures:
+        return (
+            f'from {found.postures} postures at rest; bounds set by dry friction, conditional on '
+            'the description'
+        )
+    how = f'from {found.seconds:.3g} s of motion; '
+    if 'description' in found.conditional_on:
+        return f'{how}the description is not identified: ± is conditional on it'
+    if 'friction' in found.conditional_on:
+        return f'{how}± is conditional on the friction of the model'
+    return f'{how}standard errors of noise, friction, the scales of the efforts and the model'
 
 
 def as_json(found: Payload) -> dict[str, Any]:
@@ -59,5 +66,7 @@ def as_json(found: Payload) -> dict[str, Any]:
         'inertia_error': dict(zip(TENSOR, found.inertia_error[upper], strict=True)),
         'residual_rms': found.residual,
         'determined': found.determined,
+        'conditional_on': list(found.conditional_on),
+        'model_error': found.model_error,
         'notes': list(found.notes),
     }
