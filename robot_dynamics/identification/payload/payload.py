@@ -41,6 +41,7 @@ from robot_dynamics.identification.payload.payload_fit import (
     joined,
 )
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
+from robot_dynamics.identification.recordings.effort_unit import common_unit
 from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
 from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
@@ -172,6 +173,12 @@ def estimate_payload(
     pieces = pieces_of(recording)
     before = [] if unloaded is None else pieces_of(unloaded)
     if unloaded is not None:
+        common_unit(
+            {
+                'the effort with the payload': recording.effort_unit,
+                'the effort without it': unloaded.effort_unit,
+            }
+        )
         _require_motion(before, 'without the payload')
         _require_motion(pieces, 'with the payload')
     if _seconds_in_motion(pieces) < ENOUGH_MOTION:
