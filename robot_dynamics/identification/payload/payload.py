@@ -189,6 +189,9 @@ def estimate_payload(
     errors = _body_errors(arm.model, body, to_body, OF_MODEL * scale_error)
     identified = identified and unloaded is None
     found = fit_payload(rows, scale_error, errors, identified)
+    if unloaded is not None:
+        # Factors are those of links then, whose errors the fit has.
+        found = found._replace(factor=np.ones_like(found.factor))
     notes = *_doubts(found, arm.model.joint_names, identified), *_remarks(found.value, found.error)
     return Payload(
         link,

@@ -63,6 +63,7 @@ def test_a_motion_without_the_payload_tells_errors_of_the_model_from_it():
     alone, _ = estimate(arm)
     found, z = estimate(arm, unloaded=arm.recording(0.0, motion=1))
     assert np.abs(z).max() < 3
+    assert found.conditional_on == ()
     assert found.mass_error < alone.mass_error / 2
     assert found.com_error[2] < alone.com_error[2] / 2
     still = arm.recording(0.0, duration=3.0, motion=1)
