@@ -91,7 +91,7 @@ def test_a_name_is_no_part_of_derived_code():
     assert not set('"\\\n:$') & set(shown)
     assert all(instruction != 'nothing' for instruction in module.co_names)
     first, second = derived.latex().splitlines()[:2]
-    assert first.startswith('% a kp: 1e6')
+    assert first.startswith('% a_kp_ 1e6')
     assert second == r'\begin{align*}'
 
 

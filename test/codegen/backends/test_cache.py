@@ -322,10 +322,10 @@ def test_a_key_saves_even_the_recording(own_directory):
     assert len(runs) == 1
     assert again.signature == first.signature
     assert again([2.0])[0].tolist() == [4.0]
-    # The batch kernel is made when it is first needed, and then kept too.
-    assert again([[2.0], [3.0]])[0].tolist() == [[4.0], [6.0]]
+    # The kernel of more than two rows is made when it is first needed, and then kept too.
+    assert again([[2.0], [3.0], [4.0]])[0].tolist() == [[4.0], [6.0], [8.0]]
     assert len(runs) == 2
-    double('version 1')([[2.0], [3.0]])
+    double('version 1')([[2.0], [3.0], [4.0]])
     assert len(runs) == 2
     double('version 2')
     assert len(runs) == 3
