@@ -150,6 +150,7 @@ def estimate_payload(
 
     Raises:
         PayloadError: there are fewer than two postures, or no motion with `unloaded`.
+        EffortUnitError: one of two recordings is of torques, the other of currents.
         ModelError: the link does not move.
         RecordingError: other joints, currents without a scale, or too few samples.
         FrameNotFound: no such link.
@@ -170,15 +171,13 @@ def estimate_payload(
             for s in stretches
         ]
 
+    if unloaded is not None:
+        units = recording.effort_unit, unloaded.effort_unit
+        words = 'the effort with the payload', 'the effort without it'
+        common_unit(dict(zip(words, units, strict=True)))
     pieces = pieces_of(recording)
     before = [] if unloaded is None else pieces_of(unloaded)
     if unloaded is not None:
-        common_unit(
-            {
-                'the effort with the payload': recording.effort_unit,
-                'the effort without it': unloaded.effort_unit,
-            }
-        )
         _require_motion(before, 'without the payload')
         _require_motion(pieces, 'with the payload')
     if _seconds_in_motion(pieces) < ENOUGH_MOTION:

@@ -11,6 +11,7 @@ from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.payload.model_errors import CAD, likeliest, link_errors
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
+from robot_dynamics.identification.recordings.effort_unit import EffortUnitError
 from robot_dynamics.model.inertia import to_parameters
 
 
@@ -69,6 +70,17 @@ def test_a_motion_without_the_payload_tells_errors_of_the_model_from_it():
     still = arm.recording(0.0, duration=3.0, motion=1)
     with pytest.raises(PayloadError, match=r'moves for .* s in the recording without the payload'):
         estimate(arm, unloaded=still)
+
+
+@pytest.mark.parametrize('units', [('torque', 'current'), ('current', 'torque')])
+def test_recordings_with_and_without_the_payload_have_one_unit(units):
+    arm = drawn(0)
+    one, other = (
+        replace(arm.recording(m, duration=3.0, motion=1), effort_unit=unit)
+        for m, unit in zip((2.0, 0.0), units, strict=True)
+    )
+    with pytest.raises(EffortUnitError, match=r'is a torque, .* a current'):
+        estimate_payload(Dynamics(arm.described), one, LINK, unloaded=other, effort_scale=2.0)
 
 
 def test_errors_of_links_are_those_of_their_parameters():
