@@ -103,7 +103,7 @@ setup(
         # Without a wheel of PyBullet the validator uses the other two engines.
         'sim': [
             f'pybullet>=3.2.7; {PYBULLET_WHEEL}',
-            f'pin>=2.7; {NO_PYBULLET_WHEEL}',
+            f'pin>=3.3.1; {NO_PYBULLET_WHEEL}',
             f'mujoco>=3.2; {NO_PYBULLET_WHEEL}',
         ],
         'demo': ['rich>=13', 'matplotlib>=3.8'],
@@ -140,7 +140,7 @@ setup(
             'hypothesis>=6.100',
             'mpmath>=1.3',
             'distributed>=2024.1',
-            'pin>=2.7',
+            'pin>=3.3.1',
             'mujoco>=3.2',
             'example-robot-data>=4.3',
             'modern_robotics>=1.1',
@@ -175,7 +175,7 @@ setup(
         ],
         # Mutation testing; the mutants are made by functions that other minor versions may move.
         'mutate': ['mutmut>=3.8,<3.9'],
-        'bench': ['pin>=2.7', 'mujoco>=3.2', 'example-robot-data>=4.3', 'modern_robotics>=1.1'],
+        'bench': ['pin>=3.3.1', 'mujoco>=3.2', 'example-robot-data>=4.3', 'modern_robotics>=1.1'],
     },
     entry_points={
         'console_scripts': [

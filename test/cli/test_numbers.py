@@ -15,6 +15,7 @@ ELBOW = str(share_file('urdf/planar_2r.urdf'))
 MOTION = str(Path(__file__).parent / 'elbow_motion.yaml')
 # Small amounts of work, so that an accepted number takes little time.
 BASE = {
+    'check': [ELBOW],
     'terms': [ELBOW],
     'gains': [ELBOW],
     'validate': [ELBOW, '--states', '2', '--engine', 'mujoco'],
@@ -60,6 +61,7 @@ GATES = {
     ('validate', '--tolerance'),
     ('evaluate', '--max-rms'),
     ('evaluate', '--max-relative'),
+    ('check', '--weight'),
 } | {(verb, option) for verb, option, _ in CASES if verb == 'trajectory'}
 
 

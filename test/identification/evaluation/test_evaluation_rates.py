@@ -39,14 +39,14 @@ def test_a_correct_model_of_one_robot_has_no_causes(k, of):
     assert rates(joined(outcomes(['correct'], [k], ['panda'], [of])))[1] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_correct_models_have_few_false_causes():
     found = in_turn(WHITE, 1)
     assert len(found) == 72
     assert sum(one.false > 0 for one in found) <= 1
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_correct_models_of_realistic_arms_have_few_false_causes():
     found = in_turn(REALISTIC, 4)
     assert len(found) == 48

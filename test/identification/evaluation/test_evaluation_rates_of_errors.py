@@ -40,14 +40,14 @@ def test_errors_of_one_arm_with_inexact_gains_cover_the_truth(kind, k):
     assert rates(found)[3] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_errors_of_arms_with_inexact_gains_cover_the_truth():
     found = joined(outcomes(['payload', 'scale', 'tilt'], GAINS))
     assert rates(found)[0] >= NAMED
     assert rates(found)[3] >= COVERED
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize('kind', ERRORS)
 def test_errors_are_named_and_their_estimates_cover_the_truth(kind):
     # In fast motion, friction at low speed is above the cut-off frequency.
@@ -60,7 +60,7 @@ def test_errors_are_named_and_their_estimates_cover_the_truth(kind):
     assert not covered < COVERED
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_payloads_of_an_identified_arm_are_named_and_cover_the_truth():
     found = list(evaluation_identified.outcomes(1, 600))
     loaded = [one for one in found if one.mass > 0]
