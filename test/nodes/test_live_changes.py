@@ -237,10 +237,14 @@ CASES = [
     (FeedforwardNode, swing, PD, 'input_timeout', 0.005),
     *((FeedforwardNode, inputs, PD | others, *case) for inputs, others, *case in MOTIONS),
 ]
-# Not seen in the answer to a state, or only while another link carries the payload.
+# Not seen in the answer to a state, or only while another link carries the payload or contacts are
+# missing.
 OTHERS = {
-    DynamicsNode: {'payload.link', 'diagnostics_period', 'payload_window'},
+    DynamicsNode: {'payload.link', 'diagnostics_period', 'payload_window', 'effort_scale_known'},
     FeedforwardNode: {
+        'contact_timeout',
+        'on_contact_lost',
+        'effort_scale_known',
         'payload.link',
         'payload.inertia',
         'friction.stribeck',

@@ -59,10 +59,13 @@ def test_the_default_profile_changes_nothing():
     [
         ('sensors: [', 'is not YAML'),
         ('7', 'expected entries sensors, drives'),
-        ('sensor: {}', "profile has no entry 'sensor'; expected sensors"),
-        ('drives: {lag: 1}', "drives has no entry 'lag'; expected delay"),
+        ('sensor: {}', "profile has no entry 'sensor', the nearest is sensors; expected"),
+        ('drives: {lag: 1}', "drives has no entry 'lag', the nearest is delay; expected"),
         ('drives: 3', 'drives is 3; expected entries delay'),
-        ('friction: {law: coulomb, slip: 1}', "friction has no entry 'slip'; expected law"),
+        (
+            'friction: {law: coulomb, slip: 1}',
+            "friction has no entry 'slip', the nearest is presliding",
+        ),
         ('model_error: [0.2, 0.1]', 'model_error is 0.2 to 0.1'),
         ('friction_error: 1.5', 'friction_error 1.5'),
         ('model_error: much', 'profile.yaml'),
