@@ -519,6 +519,7 @@ def test_prismatic_joints_are_reported_in_their_units():
     model = load_urdf(share_file('urdf/scara_rrp.urdf'))
     assert not model.revolute.all()
     j = int(np.flatnonzero(~model.revolute)[0])
+    model = replace(model, lower=model.lower - 1.0, upper=model.upper + 1.0)  # room for the motion
     more = model.coulomb.copy()
     more[j] += 4.0
     run = recorded(model.with_actuation(coulomb=more), model=model)
