@@ -245,15 +245,15 @@ def unit_slip(
         return None
     cost, best, then = min(good, key=lambda row: row[0])
     margin = SAME_OFFSET if best.kind in ('com-unit', 'com-sign') else SAME_COST
-    rivals = [h.body for other, h, _ in good if other < cost + margin]
+    alternatives = [h.body for other, h, _ in good if other < cost + margin]
     if best.kind == 'com-unit':
         elsewhere = (Inertial(link.body.mass, com, link.body.inertia_com) for com in others)
-        rivals += [
+        alternatives += [
             body
             for body in elsewhere
             if (fit := best_fit(link, body)) is not None and fit.excess <= REPAIRED_EXCESS
         ]
-    unique = not guessed and all(_same(link, best.body, body) for body in rivals)
+    unique = not guessed and all(_same(link, best.body, body) for body in alternatives)
     return Slip(best, unique, unique and _proved(link.body, best, now, then, reach))
 
 

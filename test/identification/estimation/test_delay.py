@@ -27,20 +27,16 @@ ROTORS = np.array([1.0, 1.0, 0.6, 0.15, 0.15, 0.15])
 STIFFNESS = np.array([2e4, 2e4, 1.5e4, 4e3, 4e3, 4e3])  # N m/rad: resonances at 11 Hz and above
 
 
-class SeenError(Exception):
-    """The problem is known."""
-
-
 class FoundError(Exception):
     """The delay is known: nothing more is identified."""
 
 
-def delay_of(model, recording, monkeypatch):
-    """Return the delay that `identify` finds, without the fits after it."""
-    found, own = [], estimation.delay_of
+def of_variants(take, model, recording, monkeypatch):
+    """Return `take` of the problems from which `identify` estimates the delay, without its fits."""
+    found = []
 
     def stop(variants):
-        found.append(own(variants))
+        found.append(take(variants))
         raise FoundError
 
     with monkeypatch.context() as patch:
@@ -50,19 +46,12 @@ def delay_of(model, recording, monkeypatch):
     return found[0]
 
 
-def problem_of(model, recording, monkeypatch):
-    """Return the first problem from which `identify` estimates the delay."""
-    seen = []
+def delay_of(*of):
+    return of_variants(estimation.delay_of, *of)
 
-    def stop(variants):
-        seen.append(next(iter(variants)))
-        raise SeenError
 
-    with monkeypatch.context() as patch:
-        patch.setattr(estimation, 'delay_of', stop)
-        with pytest.raises(SeenError):
-            identify(Dynamics(model), recording, test=recording)
-    return seen[0]
+def problem_of(*of):
+    return of_variants(lambda variants: next(iter(variants)), *of)
 
 
 def late(recording, delay):
