@@ -52,10 +52,9 @@ def averaged(recording: Recording, cutoff: float) -> Averaged | None:
     found = _repetition(q)
     if found is None:
         return None
-    start, lag, number = found
-    begin = float(even[start])
-    period = _refined(motion, begin, lag / COARSE, number)
-    first, number = _steady(motion, period, begin, begin + (number - 1) * period)
+    start, end, lag = found
+    period = _refined(motion, float(even[start]), lag / COARSE, 1 + (end - start) // lag)
+    first, number = _steady(motion, period, float(even[start]), float(even[end]))
     if number < 2:
         return None
     period = _refined(motion, first, period, number)
@@ -70,7 +69,7 @@ def _steady(motion: Stretch, period: float, begin: float, end: float) -> tuple[f
     Args:
         motion: the smoothed samples.
         period: s.
-        begin: s, from which the positions repeat.
+        begin: s, from which the positions repeat one period later.
         end: s, until which they do; elsewhere accelerations of an arm at rest may repeat, too.
     """
     rows = motion.inner
@@ -85,25 +84,25 @@ def _steady(motion: Stretch, period: float, begin: float, end: float) -> tuple[f
         return float(t[0]), 0
     differs = np.sqrt(np.convolve(differs, np.ones(width) / width, 'same'))
     repeats = (begin <= t[now]) & (t[now] <= end)
-    first, last = _longest(repeats & (differs < max(2 * SAME, 3 * float(np.median(differs)))))
+    equal = _runs(repeats & (differs < max(2 * SAME, 3 * float(np.median(differs)))))
+    if not equal:
+        return float(t[0]), 0
+    first, last = equal[0]
     # The average over the window blurs both ends.
     length = (last - first) * motion.step + period
     number = int((length + WINDOW) / period)
     return float(t[first] + (length - number * period) / 2), number
 
 
-def _longest(mask: Array) -> tuple[int, int]:
-    """Return the beginning and the end of the longest run of true values, (0, 0) if none."""
+def _runs(mask: Array) -> list[tuple[int, int]]:
+    """Return [beginning, end) of each run of true values, the longest first."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
-    if not len(edges):
-        return 0, 0
-    starts, ends = edges[::2], edges[1::2]
-    k = int((ends - starts).argmax())
-    return int(starts[k]), int(ends[k])
+    runs = [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+    return sorted(runs, key=lambda run: run[0] - run[1])
 
 
 def _repetition(q: Array) -> tuple[int, int, int] | None:
-    """Return the first sample, the lag and the number of the repeated periods of q (k, n)."""
+    """Return the samples [first, last) of q (k, n) that repeat one period later, and its lag."""
     scale = q.std(axis=0)
     moving = scale > 1e-3
     if not moving.any():
@@ -113,16 +112,18 @@ def _repetition(q: Array) -> tuple[int, int, int] | None:
     within = SAME + np.abs(np.gradient(x, axis=0)) / 2
     best = None
     for lag in range(round(SHORTEST * COARSE), min(len(x) // 2, round(LONGEST * COARSE)) + 1):
-        if best is not None and lag > 1.5 * best[1]:
+        if best is not None and lag > 1.5 * best[2]:
             break
         same = (np.abs(x[lag:] - x[:-lag]) < within[:-lag]).all(axis=1)
-        if same.sum() < lag:  # one more period at least
-            continue
-        first, last = _longest(same)
-        number = (last - first + lag) // lag
-        moves = number >= 2 and x[first:last].std(axis=0).max() > 10 * SAME
-        if moves and (best is None or _mismatch(x, lag, first) < best[3]):
-            best = first, lag, number, _mismatch(x, lag, first)
+        # One more period at least, and an arm at rest repeats nothing.
+        moving_runs = (
+            (first, last)
+            for first, last in _runs(same)
+            if last - first >= lag and x[first:last].std(axis=0).max() > 10 * SAME
+        )
+        first, last = next(moving_runs, (0, 0))
+        if last and (best is None or _mismatch(x, lag, first) < best[3]):
+            best = first, last, lag, _mismatch(x, lag, first)
     return None if best is None else best[:3]
 
 

@@ -68,12 +68,13 @@ def test_periods_are_found_counted_and_averaged(number, measured, mirrored):
 
 
 @pytest.mark.parametrize('mirrored', [False, True])
+@pytest.mark.parametrize('rest', [1.0, 6.0, 20.0])
 @pytest.mark.parametrize('seed', range(4))
-def test_periods_are_those_of_the_motion_whatever_is_at_rest_beside_it(seed, mirrored):
+def test_periods_are_those_of_the_motion_whatever_is_at_rest_beside_it(seed, rest, mirrored):
     """Recordings as of a sent motion: at rest, to the start, ramp, two periods, ramp, at rest."""
     rng = np.random.default_rng(seed)
     period, ramp, way = rng.uniform(4.0, 8.0), 1.3, 3.6
-    begin = rng.uniform(1.0, 6.0) + way + ramp
+    begin = rest + way + ramp
     t = np.arange(round((begin + 2 * period + ramp + rng.uniform(1.0, 8.0)) * RATE)) / RATE
     size, phase = rng.normal(size=(3, 2)), rng.uniform(0.0, 6.0, (3, 2))
     harmonics = np.arange(1, 4)[:, None, None]
@@ -86,6 +87,8 @@ def test_periods_are_those_of_the_motion_whatever_is_at_rest_beside_it(seed, mir
     found = averaged(Recording(NAMES, t, q, None, 5.0 * q), CUTOFF)
     assert found.number == 2
     assert found.period == pytest.approx(period, rel=1e-3)
+    # An average that has samples of a ramp is no average of equal periods.
+    assert (found.spread < 0.005 * found.recording.effort.std(axis=0)).all()
 
 
 def smooth_step(t):
