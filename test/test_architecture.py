@@ -123,6 +123,7 @@ def test_contracts_hold():
     assert f'{len(contract_ids())} kept, 0 broken' in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('contract', 'file', 'line'), VIOLATIONS)
 def test_a_violation_of_a_contract_is_detected(contract, file, line, tmp_path):
     shutil.copy(CHECKOUT / 'pyproject.toml', tmp_path)
@@ -155,6 +156,7 @@ def python_without(packages, code):
     )
 
 
+@pytest.mark.slow
 def test_packages_without_ros_import_without_ros():
     needy = *NEED_ROS, *NEED_ARRAYS
     modules = [module for module in package_modules() if not module.startswith(needy)]

@@ -61,6 +61,7 @@ def outcomes(folder, *options):
     return {tuple(word.replace('test_once.py::', '').split(' ')) for word in words}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('processes', [(), *soak([('-n', '1')])])
 def test_only_tests_of_processes_and_browsers_run_again(tmp_path, processes):
     pytest.importorskip('pytest_rerunfailures')

@@ -99,6 +99,7 @@ def ended_by(signal, name, program, *words):
     return ended.returncode, ended.stdout, ended.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize('count', COUNTS)
 def test_an_interrupt_during_an_import_ends_a_node(count):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from pin_model import PinRobot
-from tiers import soak
+from tiers import slow, soak
 
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.calls import recipe
@@ -63,7 +63,7 @@ def cache(tmp_path_factory):
 
 # Loops and vectors of branches; trees in loops: test_many_joints_may_follow_others.
 @pytest.fixture(
-    scope='module', params=['chain50', 'legs', *soak(['chain100', 'tree40', 'tree60'])]
+    scope='module', params=['chain50', *slow(['legs']), *soak(['chain100', 'tree40', 'tree60'])]
 )
 def arm(request):
     return Dynamics(MODELS[request.param]())

@@ -138,6 +138,7 @@ def follow(arm, law, simulate_step, h=1e-3):
     return worst
 
 
+@pytest.mark.slow
 def test_computed_torque_with_the_same_model_errs_by_the_step_alone():
     model = planar_2r().with_actuation(viscous=0.5, coulomb=[5.0, 2.0])
     arm = Dynamics(model)

@@ -245,6 +245,7 @@ def test_a_payload_can_give_a_massless_tip_its_inertia():
 # -- time of compilation ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(machine_code.why_not() is not None, reason='no machine code here')
 def test_after_precompile_nothing_is_compiled(arm, tmp_path, monkeypatch):
     monkeypatch.setenv('ROBOT_DYNAMICS_CACHE_DIR', str(tmp_path))

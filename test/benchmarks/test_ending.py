@@ -48,6 +48,7 @@ def end(pids):
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('name', 'number'),
     [

@@ -55,6 +55,7 @@ def test_check_shows_joints_limits_and_masses(run):
         assert float(row[2]) == pytest.approx(mass, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_check_prints_the_joint_types(run):
     _, output, _ = run('check', robots.path('tiago'))
     kinds = dict(line.split()[:2] for line in output.splitlines() if len(line.split()) == 8)
@@ -350,6 +351,7 @@ def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, mon
     assert errors.endswith('pip install matplotlib\n')
 
 
+@pytest.mark.slow
 def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
     pytest.importorskip('rclpy')
     # In a process of its own: the demo replaces signal handlers.
@@ -440,6 +442,7 @@ def without_ros(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_without_ros_only_the_demo_fails():
     rejected = without_ros('demo')
     assert rejected.returncode == 2

@@ -120,6 +120,7 @@ def ended(tmp_path_factory):
         yield demo, output
 
 
+@pytest.mark.slow
 def test_feedforward_follows_and_the_reference_engine_agrees(ended):
     demo, output = ended
     found = json.loads(demo.figures.read_text())

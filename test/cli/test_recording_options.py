@@ -156,6 +156,7 @@ def test_parameters_of_another_type_or_name_are_rejected(files, run, tmp_path, t
     assert re.search(re.escape(reason), said.splitlines()[-1]), said
 
 
+@pytest.mark.slow
 def test_files_of_any_node_are_accepted(files, run):
     for name in ('dynamics_node', 'feedforward_node', 'simulator_node', 'momentum_observer_node'):
         words = '--params', share_file(f'config/{name}.yaml')

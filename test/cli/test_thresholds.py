@@ -80,6 +80,7 @@ def recorded(tmp_path, profile, sign=1.0, seconds=31.0):
     return file, params
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('sign', [1.0, *slow([-1.0])])
 def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     bag, params = recorded(tmp_path, PROFILE, sign)
@@ -105,6 +106,7 @@ def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     assert not parameters.thresholds.forced
 
 
+@pytest.mark.slow
 def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
     quiet = replace(STAMPS_JITTER, sensors=replace(STAMPS_JITTER.sensors, effort_noise=0.01))
     bag, params = recorded(tmp_path, quiet, seconds=12.0)

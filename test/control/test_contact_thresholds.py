@@ -39,6 +39,7 @@ def free_motion(seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True,
     return free.learned()
 
 
+@pytest.mark.slow
 def test_noise_grows_with_the_momentum_as_it_does():
     learned = free_motion(400.0)
     thresholds = learned.thresholds

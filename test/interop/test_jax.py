@@ -84,6 +84,7 @@ def test_values_are_those_of_dynamics_with_the_payload(arm, link, state, name):
             np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.abs(b).max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('function', 'options', 'loaded'),
     [*((*case, loaded) for case in FUNCTIONS.values() for loaded in (False, True)), (*RK4, False)],

@@ -103,6 +103,7 @@ def test_the_period_may_change_any_time(graph, begin):
         assert len(reports) <= before + 1
 
 
+@pytest.mark.slow
 def test_saturations_are_reported_while_they_last(graph):
     robot = Robot(graph, kp=[1e4], diagnostics_period=0.1)
     reports = graph.listen(DiagnosticArray, '/diagnostics')

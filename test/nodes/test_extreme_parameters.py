@@ -92,6 +92,7 @@ def test_extremes_at_run_time(graph, name, monkeypatch):
     turns(graph, node)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'name',
     ['markers_node', *soak(name for name in NODES if name != 'markers_node')],

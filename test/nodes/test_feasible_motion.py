@@ -21,6 +21,7 @@ def moved(graph, message, **parameters):
     return robot
 
 
+@pytest.mark.slow
 def test_reject_names_joint_time_and_torque(graph):
     robot = moved(graph, trajectory(*FAST), on_infeasible='reject', **SCALE)
     said = detail(robot.wait_for_event('trajectory rejected'))

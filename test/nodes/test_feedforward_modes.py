@@ -164,6 +164,7 @@ EVENTS = list(dict.fromkeys(event for _, event, _ in TABLE))
 WITHOUT_CONDITION = [(mode, event, '') for mode in Mode for event in EVENTS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('mode', 'event', 'condition'),
     dict.fromkeys([*WITHOUT_CONDITION, *TABLE]),

@@ -86,6 +86,7 @@ def test_the_end_is_held(graph, elbow):
 NAN = float('nan')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('bad', 'why'),
     [

@@ -80,6 +80,7 @@ def led_energies(robot, arm, begin, count=250):
     return np.array(energies)
 
 
+@pytest.mark.slow
 def test_an_arm_led_by_hand_never_gains_energy_though_friction_is_compensated(graph, elbow):
     robot = Robot(graph, control_law='gravity_only')
     plain = led_energies(robot, elbow, begin=0)
@@ -441,6 +442,7 @@ def test_without_settings_torques_are_soft(graph, elbow):
     close(taus[-1], elbow.gravity_torque(Q - 0.02) + 20)
 
 
+@pytest.mark.slow
 def test_without_stamps_torques_are_soft_by_the_time_that_passes(graph, elbow):
     robot = Robot(graph, ramp_time=0.05, max_torque_rate=[-1.0])
     g = elbow.gravity_torque(Q)
@@ -453,6 +455,7 @@ def test_without_stamps_torques_are_soft_by_the_time_that_passes(graph, elbow):
     graph.until(full, 'the torque')
 
 
+@pytest.mark.slow
 def test_without_stamps_a_trajectory_is_rejected(graph):
     robot = Robot(graph)
 

@@ -443,6 +443,7 @@ PARAMETERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', PARAMETERS)
 @pytest.mark.parametrize('scale', [1.0, 0.5])
 def test_each_parameter_alone_is_adopted_and_stiffness_rises_slowly(graph, name, scale):

@@ -215,6 +215,7 @@ def test_an_arm_in_motion_is_held_softly_when_its_observer_is_gone(graph, node, 
         assert robot.node.mode is Mode.COMMANDING
 
 
+@pytest.mark.slow
 def test_a_restarted_simulator_holds_the_arm_with_brakes(graph, node):
     for word in lives(
         graph,

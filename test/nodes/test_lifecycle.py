@@ -204,6 +204,7 @@ def test_a_new_description_does_not_start_a_node_that_was_cleaned_up(graph, elbo
     assert node.arm.model.mass[1] == 1.4
 
 
+@pytest.mark.slow
 def test_a_manager_may_take_over_from_a_node_that_waits_to_start_itself(graph, elbow_urdf):
     node = graph.start(DynamicsNode, description=None, description_timeout=2.0)
     manager = Manager(graph, 'dynamics_node')

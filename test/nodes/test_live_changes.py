@@ -269,6 +269,7 @@ def unchanged():
     return {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('node_class', 'inputs', 'others', 'name', 'value'), CASES, ids=identity)
 def test_a_change_has_the_effect_of_a_start_with_the_value(
     graph, unchanged, node_class, inputs, others, name, value

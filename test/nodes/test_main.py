@@ -67,6 +67,7 @@ def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
     assert 'Traceback' not in rest
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_signal_ends_a_node_that_waits_for_its_robot(graph):
     process = start_node(
@@ -163,6 +164,7 @@ def start_several(*arguments):
     return start_python('-c', program, *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_several_nodes_in_one_process(graph, robot_file):
     process = start_several(
@@ -216,6 +218,7 @@ def test_an_unknown_node_is_named(names):
     assert 'expected some of dynamics_node, feedforward_node' in output
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize(
     ('arguments', 'why'),
@@ -298,7 +301,7 @@ def test_a_killed_node_is_replaced_and_the_others_go_on(graph, pair):
     assert pair.are_running()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.processes
 def test_few_nodes_killed_at_full_load_have_deaf_successors(pair):
     """A fault of Fast DDS 2.14, as docs/reference/faults.md describes it, with its remedy."""

@@ -88,6 +88,7 @@ def test_the_payload_of_the_last_states_is_published_and_not_applied(graph, star
     assert figures['payload estimate: conditional on'] == 'nothing'
 
 
+@pytest.mark.slow
 def test_states_are_answered_during_the_estimate(graph, start, motion):
     node, states = start()
     gravity = graph.listen(JointState, 'dynamics_node/gravity_torque')

@@ -200,6 +200,7 @@ def swing(graph, start, request):
     return swing
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'disturbed',
     [
@@ -245,6 +246,7 @@ def test_accelerations_of_the_dynamics_node_that_are_multiplied_fail(graph, swin
     assert INERTIA in sentence
 
 
+@pytest.mark.slow
 def test_reset_starts_the_comparison_anew(graph, start):
     wrong = graph.start(DynamicsNode, gravity=[0.0, 0.0, 9.81])
     _, outputs = start()

@@ -123,6 +123,7 @@ def test_a_recorded_motion_identifies_the_arm(graph, arm, tmp_path):
     assert figures['samples'] > 0
 
 
+@pytest.mark.slow
 def test_the_recording_has_every_message_of_its_topics(graph, tmp_path):
     """Names, order and values as published: latched, reliable and best effort, three types."""
     bag = tmp_path / 'run'
@@ -220,6 +221,7 @@ def recording(graph, folder, *options):
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGINT, *soak([signal.SIGTERM, signal.SIGHUP])])
 def test_a_signal_ends_a_recording_that_can_be_read(graph, states, tmp_path, number):
     process = recording(graph, tmp_path / 'run')
@@ -242,6 +244,7 @@ def test_a_duration_ends_a_recording(graph, states, tmp_path):
     assert 0.4e9 < logged[-1] - logged[0] < 5e9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('size', [1, *soak([1000])], ids=['part of a chunk', 'chunks'])
 def test_what_a_killed_recorder_has_written_is_readable(graph, states, tmp_path, size):
     StreamReader = pytest.importorskip('mcap.stream_reader').StreamReader
@@ -263,6 +266,7 @@ def test_what_a_killed_recorder_has_written_is_readable(graph, states, tmp_path,
     assert records.count('Message') == len(found)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_is_an_error_with_the_file(graph, states, tmp_path):
     limited = """
 import resource, sys
@@ -401,6 +405,7 @@ def test_what_is_not_installed_is_named(tmp_path, motion, missing, name, reason)
 # -- ends of a motion ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_motion_that_is_reached_shows_its_progress(graph, arm, motion):
     arm()
     code, output = result(graph, verb('send', motion))
@@ -409,6 +414,7 @@ def test_a_motion_that_is_reached_shows_its_progress(graph, arm, motion):
     assert '%' in output
 
 
+@pytest.mark.slow
 def test_a_rejected_motion_is_exit_code_1_with_the_reason(graph, arm, motion):
     arm()
     motion.write_text(motion.read_text().replace('0.8', '9.8'))
@@ -477,6 +483,7 @@ def test_a_motion_that_is_ended_by_others_is_exit_code_1(graph, still, motion, e
     assert (code, reason in output) == (1, True), output
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_motion(graph, still, motion):
     robot = still()
     process = sent(robot, motion)
@@ -487,6 +494,7 @@ def test_ctrl_c_ends_the_motion(graph, still, motion):
     assert (code, 'interrupted' in output) == (130, True), output
 
 
+@pytest.mark.slow
 def test_without_a_node_nothing_is_sent(graph, motion):
     code, output = result(graph, verb('send', motion, '--timeout', '0.5'))
     assert (code, 'no node subscribes to /joint_trajectory within 0.5 s' in output) == (2, True)

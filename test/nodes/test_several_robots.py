@@ -151,6 +151,7 @@ DUAL = urdf_text.robot(
 LEFT, RIGHT = ('left_shoulder', 'left_elbow'), ('right_shoulder', 'right_elbow')
 
 
+@pytest.mark.slow
 def test_one_robot_of_two_arms_in_two_namespaces(graph, files):
     """One driver publishes all joints; each namespace answers for its own arm."""
     robot = {'robot_description_file': files(DUAL)}

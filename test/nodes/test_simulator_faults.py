@@ -101,6 +101,7 @@ def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     assert view.node.health.counts['command rejected'] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_killed_command_publisher_may_return(graph, commander):
     view = SimulatorView(graph, command_timeout=0.2)

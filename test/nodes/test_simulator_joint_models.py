@@ -206,6 +206,7 @@ def test_elastic_joints_with_a_friction_law_are_rejected_with_the_laws_that_are_
         )
 
 
+@pytest.mark.slow
 def test_an_arm_rests_on_the_plane_of_an_environment_file(graph, elbow, tmp_path):
     file = tmp_path / 'world.yaml'
     file.write_text(

@@ -225,6 +225,7 @@ def test_a_node_activated_again_needs_new_values_of_all_joints(graph, node_class
     assert called.answer(of(first, other))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('late', LATE)
 def test_late_states_change_nothing(called, late):
     expected = answers(called, AFTER)

@@ -333,6 +333,7 @@ def wait(client):
     """Send no more joint states."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('event', 'words'),
     [

@@ -49,6 +49,7 @@ def test_a_step_in_which_a_joint_reverses_or_stops_is_of_second_order(push, inte
     assert errors[-1] < 2e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('side', [1.0, -1.0])
 @pytest.mark.parametrize(
     ('integrator', 'push', 'bound'),

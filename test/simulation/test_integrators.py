@@ -203,6 +203,7 @@ def test_the_midpoint_rule_keeps_the_energy_bounded_without_trend():
     assert twice / np.abs(errors[:5000]).max() == pytest.approx(4.0, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_discrete_gradient_keeps_the_energy_to_rounding():
     errors = np.abs(drift('ur5', 'discrete_gradient', 5.0))
     assert errors.max() < 1e-12
@@ -260,6 +261,7 @@ def test_the_midpoint_rule_keeps_the_momentum_about_a_free_axis_and_the_discrete
     assert off / less == pytest.approx(4.0, rel=0.05)  # O(h^2)
 
 
+@pytest.mark.slow
 def test_semi_implicit_euler_loses_track_of_the_energy_of_an_arm():
     """It is symplectic only where the mass matrix is constant."""
     of_steps = [np.abs(drift('ur5', 'semi_implicit_euler', 10.0, h)).max() for h in (1e-3, 2.5e-4)]

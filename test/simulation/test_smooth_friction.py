@@ -107,6 +107,7 @@ def test_resolved_friction_keeps_the_order_of_the_integrator():
     assert np.log2(np.divide(errors[:-1], errors[1:])) == pytest.approx(4.0, abs=0.2)
 
 
+@pytest.mark.slow
 def test_the_implicit_step_converges_to_the_smooth_law():
     # The same stiff arm, once with steps that resolve its friction and once without.
     arm = Dynamics(planar_2r().with_actuation(coulomb=0.8))

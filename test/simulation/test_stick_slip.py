@@ -140,6 +140,7 @@ def test_the_integrator_keeps_its_order_while_joints_slide():
     assert np.log2(np.divide(errors[:-1], errors[1:])) == pytest.approx(4.0, abs=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', INTEGRATORS)
 @pytest.mark.parametrize('coulomb', [2.0, 100.0])
 def test_friction_dissipates_and_brings_every_joint_to_rest(name, coulomb):

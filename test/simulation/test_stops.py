@@ -265,6 +265,7 @@ def test_friction_acts_within_a_spring_stop(friction):
     assert abs(speed) < 0.95 * np.sqrt(k) * depth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('viscous', [0.0, 2e3])
 @pytest.mark.parametrize('side', ['lower', 'upper'])
 def test_a_joint_ends_exactly_at_its_stop_however_stiff_its_damping(side, viscous):

@@ -162,12 +162,12 @@ class Drawn(NamedTuple):
     known: frozenset  # findings of the description without the fault
 
 
-def draw(seed, file):
-    """Yield the faults of a seed; a file is overwritten by descriptions without the faults."""
+def draw(seed, file, each=EACH):
+    """Yield faults of a seed, so many of each kind; a file is overwritten without the faults."""
     rng = np.random.default_rng(seed)
     sound = {}
     for kind, (where, fault) in DRAWN.items():
-        left = EACH
+        left = each
         while left:
             path = ROBOTS[int(rng.integers(len(ROBOTS)))]
             source = robots.example_robot_data() / path

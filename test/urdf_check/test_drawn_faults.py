@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import robots
 from drawn_faults import COM, MASS, ORIGIN, TURN, same, scaled
+from tiers import slow, soak
 
 from robot_dynamics.resources import bundled_robots
 from robot_dynamics.spatial import rotation_rpy
@@ -169,15 +170,15 @@ def test_what_nothing_tells_is_said(folder):
     assert told == {'waist'}
 
 
-@pytest.mark.slow
-def test_the_faults_of_a_seed_are_named_repaired_or_cannot_be_told(tmp_path):
+@pytest.mark.parametrize('each', [*slow([2]), *soak([drawn_faults.EACH])])
+def test_the_faults_of_a_seed_are_named_repaired_or_cannot_be_told(tmp_path, each):
     rows = [
         (drawn.kind, drawn_faults.answers(drawn, tmp_path / 'robot.urdf'))
-        for drawn in drawn_faults.draw(drawn_faults.FINAL, tmp_path / 'robot.urdf')
+        for drawn in drawn_faults.draw(drawn_faults.FINAL, tmp_path / 'robot.urdf', each)
     ]
     drawn_faults.table(rows)
     answers = Counter(answer for _, answer in rows)
-    assert len(rows) == 96
+    assert len(rows) == 12 * each
     assert answers['silent'] + answers['blamed'] <= 0.1 * len(rows)
     assert answers['repaired'] >= 0.75 * (len(rows) - answers['cannot tell'])
 

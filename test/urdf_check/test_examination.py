@@ -154,6 +154,7 @@ def test_what_is_no_robot_is_rejected(examined, text):
         examined(text)
 
 
+@pytest.mark.slow
 def test_a_chain_of_hundreds_of_links_is_examined(examined):
     names = [f'l{i}' for i in range(800)]
     joints = [JOINT.format(f'j{i}', f'l{i}', f'l{i + 1}') for i in range(799)]
@@ -490,6 +491,7 @@ def test_axes_of_other_lengths_are_those_of_twins(examined, folder):
         assert sorted(alarms(examined(flipped, folder))) == kinds
 
 
+@pytest.mark.slow
 def test_moments_that_no_torque_sees_stay_remarks_without_a_tree(examined):
     """The first link's identified tensor is implausible, but not about the axis of its joint."""
     path = robots.example_robot_data() / 'panda_description/urdf/panda.urdf'

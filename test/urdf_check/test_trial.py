@@ -9,6 +9,7 @@ import faults
 import numpy as np
 import pytest
 import robots
+from tiers import slow, soak
 
 from robot_dynamics.urdf_check.examination import examine
 
@@ -100,6 +101,7 @@ def folder(tmp_path):
     return result
 
 
+@pytest.mark.slow
 def test_single_faults_are_named_and_slips_repaired(folder):
     tally = Tally()
     file = folder / 'robot.urdf'
@@ -176,9 +178,12 @@ def test_a_flipped_joint_of_a_real_robot_is_named_and_repaired(tmp_path, side, j
     assert same(fault.repair, found[0].repair)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    'name', ['xarm_description/urdf/xarm7.urdf', 'g1_description/urdf/g1_29dof_rev_1_0.urdf']
+    'name',
+    [
+        *slow(['xarm_description/urdf/xarm7.urdf']),
+        *soak(['g1_description/urdf/g1_29dof_rev_1_0.urdf']),
+    ],
 )
 def test_single_faults_of_real_robots(tmp_path, name):
     """Units, limits, axes and gross tensors: what the meshes of real robots can tell."""

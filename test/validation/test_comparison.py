@@ -77,6 +77,7 @@ def test_pybullet_agrees_on_real_robots(name, pybullet):
     assert report.exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('other', ['mujoco', 'pinocchio'])
 @pytest.mark.parametrize('name', ['kuka_iiwa', 'panda', 'ur5', 'double_pendulum'])
 def test_the_other_engines_agree_to_rounding(name, other):

@@ -43,6 +43,7 @@ def motion(model, seed):
     return np.random.default_rng(seed).uniform(-2, 2, (3, model.n))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(model=trees(), seed=seeds)
 def test_all_laws_on_random_trees(model, seed):

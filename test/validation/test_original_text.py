@@ -80,6 +80,7 @@ def test_mimic_joints_that_our_reader_scales_wrongly_fail(engine, monkeypatch):
     assert 'inverse dynamics' in failing(validate(SOLID, engines=[engine]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('wrong', ['mass', 'inertia_com'])
 def test_inertias_that_our_reader_changes_fail_and_are_no_change_of_the_engine(
     engine, wrong, monkeypatch
@@ -114,6 +115,7 @@ def test_a_payload_is_added_to_the_own_text(engine, monkeypatch):
 # -- correct robots -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', bundled_robots())
 def test_engines_that_load_a_bundled_robot_read_its_own_text(name, engine):
     report = validate(urdf_text(name), states=10, engines=[engine], tolerance=1e-9)

@@ -61,6 +61,7 @@ np.testing.assert_array_equal(again.inverse_dynamics(*states), expected)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != 'linux', reason='reserves memory by the calls of Linux')
 def test_code_is_loaded_wherever_memory_is_free():
     """The offset from code to its constants overflowed where they were 2 GiB apart."""

@@ -101,6 +101,7 @@ sys.exit(failed)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('machine')
 @pytest.mark.parametrize('script', [FORK_DURING_COMPILATION, *soak([FORK_DURING_OTHER_CALLS])])
 def test_a_forked_child_compiles_while_the_parent_uses_llvm(tmp_path, script):

@@ -32,7 +32,7 @@ class FoundError(Exception):
 
 
 def of_variants(take, model, recording, monkeypatch):
-    """Return `take` of the problems from which `identify` estimates the delay, without its fits."""
+    """Return `take` of the problems that `identify` takes the delay from, without its fits."""
     found = []
 
     def stop(variants):
@@ -156,6 +156,7 @@ def test_delays_of_rigid_and_elastic_arms_are_covered(case, monkeypatch):
     assert np.all(np.equal(applied, delay > 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('sign', [1.0, *tiers.soak([-1.0])])
 def test_halves_that_differ_are_part_of_the_error(sign, monkeypatch):
     """Efforts that are late in one half only, as of a clock that was set, have no one delay."""
@@ -178,6 +179,7 @@ def test_long_delays_are_confirmed_by_the_other_half(delay, monkeypatch):
     assert not confirmed(problem, 1.9 * delay)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('delay', [0.03, *tiers.soak([-0.03, 0.01])])
 def test_a_long_delay_is_removed_only_if_it_is_confirmed(delay, monkeypatch):
     one = late(rigid(1, FRICTION['stribeck']), delay)

@@ -159,6 +159,7 @@ def test_a_given_delay_is_removed_as_it_is(delay):
         identify(Dynamics(ELBOW), one, delay=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('lag', [*soak([0.005]), -0.005])
 def test_velocities_that_lag_or_lead_are_aligned(lag):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
@@ -240,6 +241,7 @@ def test_ramps_are_not_averaged():
     assert (found.validation.after_rms < 1.2 * floor(found, test, true, Dynamics(ELBOW))).all()
 
 
+@pytest.mark.slow
 def test_drift_of_friction_is_reported():
     true = wrong(ELBOW, viscous=0.4, coulomb=0.5)
     one = recorded(true, noise=0.002, duration=60.0, rate=200.0)

@@ -115,6 +115,7 @@ def test_unknown_gains_of_currents_are_those_of_the_motors():
     assert found.drives.effort_scale == pytest.approx(constant, rel=0.03)
 
 
+@pytest.mark.slow
 def test_a_coupling_of_each_motor_with_its_joint_changes_no_bit():
     joints, _ = recorded_coupled(MODEL, coupled())
     identity = coupled(ratios=(1, 1), matrix=np.eye(2))

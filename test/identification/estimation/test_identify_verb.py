@@ -161,6 +161,7 @@ def test_the_report_is_one_file_with_the_verdict_first(written):
     assert all(name in page for name in MODEL.joint_names)
 
 
+@pytest.mark.slow
 def test_steps_are_shown_and_the_verdict_comes_first(bags, run):
     code, shown, said = run(bags['fit'], '--tip-link', 'panda_link8')
     assert code == 0

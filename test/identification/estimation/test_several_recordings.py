@@ -137,6 +137,7 @@ def test_gains_from_a_mass_alone(seeds):
     assert (np.abs(np.concatenate(z)) < 3).mean() >= 0.95
 
 
+@pytest.mark.slow
 def test_one_known_gain_fixes_the_others():
     _, (plain, _) = ur_currents(3)
     names = UR5.joint_names

@@ -33,6 +33,7 @@ def in_turn(noises, turns):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('of', [MOTIONS[0], *soak(MOTIONS[1:])])
 @pytest.mark.parametrize('k', [WORST[0], *soak(WORST[1:])])
 def test_a_correct_model_of_one_robot_has_no_causes(k, of):

@@ -56,6 +56,7 @@ def assert_within(motion, limits, joints=slice(None)):
     assert (np.abs(qdd) <= slack * acceleration).all()
 
 
+@pytest.mark.slow
 def test_limits_hold_between_the_samples(found):
     motion = found.sample(dense(found))
     assert_within(motion, found.limits)
@@ -140,6 +141,7 @@ def test_a_seed_gives_the_same_motion_again():
     assert not np.array_equal(one.motion.coefficients, other.motion.coefficients)
 
 
+@pytest.mark.slow
 def test_the_motion_does_not_depend_on_the_threads_of_linear_algebra():
     """Rounding differs with them, and a search of many steps amplifies it."""
     arm, motions = Dynamics(load_urdf(share_file('urdf/scara_rrp.urdf'))), []

@@ -39,6 +39,7 @@ def written(tmp_path_factory):
     return files
 
 
+@pytest.mark.slow
 def test_the_message_is_a_trajectory_within_the_limits(written):
     message = yaml.safe_load(written['--output'].read_text())
     model = load_urdf(SCARA)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from recorded_runs import lively
+from tiers import soak
 
 from robot_dynamics.control import Reference
 from robot_dynamics.dynamics import Dynamics
@@ -83,9 +84,18 @@ def test_the_payload_is_found_in_spite_of_friction_and_noise():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(('duration', 'noise'), [(30.0, 0.01), (12.0, 0.01), (30.0, 0.03)])
-def test_errors_cover_the_truth(duration, noise):
-    runs = [in_motion(seed, duration, noise) for seed in range(100)]
+@pytest.mark.parametrize(
+    ('number', 'duration', 'noise'),
+    [
+        (20, 12.0, 0.01),
+        *(
+            pytest.param(100, duration, noise, marks=pytest.mark.soak)
+            for duration, noise in ((30.0, 0.01), (12.0, 0.01), (30.0, 0.03))
+        ),
+    ],
+)
+def test_errors_cover_the_truth(number, duration, noise):
+    runs = [in_motion(seed, duration, noise) for seed in range(number)]
     z = np.array([errors(estimate_payload(ARM, run, LINK, scale_error=0.0))[1] for run in runs])
     assert (np.abs(z) < 3).all(axis=1).mean() >= 0.95
     # Not by errors that are too large.
@@ -151,7 +161,7 @@ def test_factors_are_those_of_the_least_squares_of_all_unknowns():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('friction', [0.0, 1.0])
+@pytest.mark.parametrize('friction', [*soak([0.0]), 1.0])
 def test_errors_cover_the_truth_on_realistic_arms(friction):
     described = MODEL.with_actuation(
         viscous=MODEL.viscous + friction * VISCOUS, coulomb=MODEL.coulomb + friction * COULOMB
@@ -200,6 +210,7 @@ def test_errors_cover_the_truth_on_identified_models():
     assert size[1:].max() < 0.003
 
 
+@pytest.mark.slow
 def test_a_model_that_does_not_fit_is_named():
     heavy = Dynamics(replace(LOADED, mass=1.3 * LOADED.mass))
     t, q, qd, qdd = lively(MODEL, duration=15.0, rate=RATE)
@@ -227,6 +238,7 @@ def test_an_absent_payload_is_reported_as_none():
     assert 'does not differ from zero' in text(found)
 
 
+@pytest.mark.slow
 def test_a_negative_mass_differs_from_zero():
     """As of a model with the payload, and an arm without."""
     found = estimate_payload(Dynamics(LOADED), in_motion(0, true=MODEL), LINK)
@@ -247,6 +259,7 @@ def on_a_flange(model, R, p):
     )
 
 
+@pytest.mark.slow
 def test_the_frame_of_the_link_changes_neither_mass_nor_errors():
     """c = R c' + p of a frame fixed to it; errors of the model belong to bodies, not to frames."""
     R, p = rotation_rpy(np.pi / 2, 0.0, np.pi), np.array([0.2, -0.3, 0.4])
@@ -261,6 +274,7 @@ def test_the_frame_of_the_link_changes_neither_mass_nor_errors():
     np.testing.assert_allclose(R @ other.inertia @ R.T, found.inertia, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_known_friction_is_not_fitted():
     known = Dynamics(MODEL.with_actuation(viscous=VISCOUS, coulomb=COULOMB))
     run = in_motion(1)
@@ -307,6 +321,7 @@ def test_undetermined_parameters_have_no_standard_error():
 # -- from postures --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_bounds_from_postures_hold_and_follow_friction():
     known = Dynamics(MODEL.with_actuation(coulomb=COULOMB))
     widths = []

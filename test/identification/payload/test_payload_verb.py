@@ -94,6 +94,7 @@ def test_a_condition_of_the_errors_is_in_the_first_line_and_the_file(bags, run, 
     assert json.loads(file.read_text())['conditional_on'] == ['friction']
 
 
+@pytest.mark.slow
 def test_a_motion_without_the_payload_is_used(bags, run, tmp_path):
     masses = []
     for name, words in (('one', []), ('two', ['--unloaded', bags['unloaded']])):
@@ -108,6 +109,7 @@ def test_a_motion_without_the_payload_is_used(bags, run, tmp_path):
     assert 'moves for 0 s in the recording without the payload; expected 4 s' in error
 
 
+@pytest.mark.slow
 def test_a_model_with_a_parameter_file_counts_as_identified(bags, run, tmp_path):
     """Rotors that the arm does not have are errors of a description, but not of such a model."""
     params = tmp_path / 'identified.yaml'

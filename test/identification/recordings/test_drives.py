@@ -74,6 +74,7 @@ def test_aligned_velocities_are_those_of_the_positions(lag):
     assert found.effort is one.effort
 
 
+@pytest.mark.slow
 def test_a_payload_is_found_with_known_drives():
     loaded = MODEL.with_payload('panda_link8', 1.0, (0.0, 0.0, 0.1))
     one = run(1.0, model=loaded)
