@@ -406,6 +406,7 @@ def test_an_interrupt_during_imports_is_one_line(module):
     assert ended.stderr == 'robot-dynamics: interrupted\n'
 
 
+@pytest.mark.slow
 def test_an_interrupt_after_the_work_is_one_line():
     before = """
 import atexit, os, signal

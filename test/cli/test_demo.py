@@ -138,6 +138,7 @@ def test_feedforward_follows_and_the_reference_engine_agrees(ended):
         assert found['pybullet_residual_rel'] <= 1e-6
 
 
+@pytest.mark.slow
 def test_the_json_has_its_documented_keys(ended):
     demo, _ = ended
     assert set(json.loads(demo.figures.read_text())) == {

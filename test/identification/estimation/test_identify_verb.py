@@ -95,6 +95,7 @@ def test_only_inertials_and_dynamics_change(written):
     assert ElementTree.tostring(old) == ElementTree.tostring(new)
 
 
+@pytest.mark.slow
 def test_urdf_and_parameters_are_the_identified_arm(written):
     figures = json.loads((written / 'a.json').read_text())
     model = load_urdf(written / 'a.urdf', **CHAIN, strict_inertials=True)

@@ -296,6 +296,7 @@ def test_the_corrected_curve_has_the_causes():
     assert (found.unexplained < 0.1).all()
 
 
+@pytest.mark.slow
 def test_undetectable_causes_are_reported():
     """Friction of a joint that hardly moves, below noise of its effort."""
     t, q, qd, qdd = lively(MODEL, rate=RATE)

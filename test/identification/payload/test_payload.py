@@ -290,6 +290,7 @@ def test_known_friction_is_not_fitted():
         estimate_payload(known, run, LINK, friction='none')
 
 
+@pytest.mark.slow
 def test_efforts_are_scaled_and_gravity_added():
     run = in_motion(2)
     compensated = replace(run, effort=(run.effort - ARM.gravity_torque(run.q)) / 0.5)

@@ -75,6 +75,7 @@ def test_mass_and_centre_are_printed_and_written(bags, run, tmp_path):
     assert option.split('--payload ')[1].startswith(f'{LINK} 0.')
 
 
+@pytest.mark.slow
 def test_the_printed_option_removes_the_payload(bags, run, tmp_path):
     file = tmp_path / 'payload.json'
     code, shown, _ = run(
