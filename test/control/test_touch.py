@@ -130,7 +130,7 @@ class IdentifiedCase(Case):
 
 
 # Minutes each: hardware stamps stand for the others.
-CASES = [*tiers.slow(['hardware stamps']), *tiers.soak(['jitter', IDENTIFIED])]
+TRIED = [*tiers.slow(['hardware stamps']), *tiers.soak(['jitter', IDENTIFIED])]
 
 
 @pytest.fixture(scope='module')
@@ -140,7 +140,7 @@ def case(request, tmp_path_factory):
     return Case(request.param)
 
 
-@pytest.mark.parametrize('case', CASES, indirect=True)
+@pytest.mark.parametrize('case', TRIED, indirect=True)
 def test_steps_of_torque_are_found_in_time_and_nothing_else(case):
     motion = wandering(case.arm.model.model, 12.0, 7)
     rng, count = np.random.default_rng(3), len(motion.q)
@@ -165,14 +165,14 @@ def test_steps_of_torque_are_found_in_time_and_nothing_else(case):
         assert np.percentile(one, 99) <= late
 
 
-@pytest.mark.parametrize('case', CASES, indirect=True)
+@pytest.mark.parametrize('case', TRIED, indirect=True)
 def test_free_motion_is_no_contact(case):
     # Hours of it are in the guide of contact.
     (rows,) = case.contacts(wandering(case.arm.model.model, 90.0, 17), seeds=(40,))
     assert {contact.kind for contact, *_ in rows} == {'none'}
 
 
-@pytest.mark.parametrize('case', CASES, indirect=True)
+@pytest.mark.parametrize('case', TRIED, indirect=True)
 def test_forces_at_the_tool_are_found_and_are_no_payload(case):
     model, rng, errors = case.arm.model, np.random.default_rng(5), []
     estimator = ContactWrenchEstimator(model, TOOL)
@@ -204,7 +204,7 @@ def test_forces_at_the_tool_are_found_and_are_no_payload(case):
     assert np.percentile(errors, 90) < MOST
 
 
-@pytest.mark.parametrize('case', CASES, indirect=True)
+@pytest.mark.parametrize('case', TRIED, indirect=True)
 def test_untold_payloads_are_named_within_a_second(case):
     arm, rng = case.arm, np.random.default_rng(9)
     motion, named = wandering(arm.model.model, 60.0, 13), []
