@@ -40,6 +40,9 @@ SCALARS: list[tuple[re.Pattern[str], Callable[[str], Any]]] = [
     (re.compile(r'(null|Null|NULL|~)?'), lambda _: None),
 ]
 
+# Such as 010: 8 to readers of YAML 1.1, that of ROS among them, and 10 to those of YAML 1.2.
+AMBIGUOUS = re.compile(r'[-+]?0[0-9]+')
+
 # Words that no reader of YAML 1.1 or 1.2, nor that of ROS, takes for something else than text.
 PLAIN = re.compile(
     r'(?!(y|n|yes|no|on|off|true|false|null|nan|inf|infinity)$)[a-z_/][\w./*-]*', re.ASCII | re.I
@@ -71,7 +74,8 @@ def parse_yaml(text: str | bytes) -> Any:
     """Return the first document of a text as lists, dicts, strings, numbers, booleans and None.
 
     Raises:
-        YamlError: the text is not YAML, is nested too deeply, has aliases, tags, or a key twice.
+        YamlError: the text is not YAML, is nested too deeply, has aliases, tags, a key twice or an
+            integer with leading zeros.
     """
     try:
         decoded = text if isinstance(text, str) else text.decode('utf-8-sig')
@@ -92,7 +96,7 @@ def _document(events: Iterable[Any]) -> Any:
         if isinstance(event, (yaml.ScalarEvent, yaml.CollectionStartEvent)) and event.tag:
             raise YamlError(f'line {line}: tag {event.tag}; expected YAML without tags')
         if isinstance(event, yaml.ScalarEvent):
-            stack[-1].append(_scalar(event.value) if event.implicit[0] else event.value)
+            stack[-1].append(_scalar(event.value, line) if event.implicit[0] else event.value)
         elif isinstance(event, yaml.CollectionStartEvent):
             if len(stack) > MAX_DEPTH:
                 raise YamlError(f'line {line}: nested more than {MAX_DEPTH} levels deep')
@@ -119,8 +123,13 @@ def _mapping(items: list[Any], line: int) -> dict[Any, Any]:
     return result
 
 
-def _scalar(text: str) -> Any:
-    """Return the value of a plain scalar."""
+def _scalar(text: str, line: int) -> Any:
+    """Return the value of a plain scalar in a line."""
+    if AMBIGUOUS.fullmatch(text):
+        raise YamlError(
+            f'line {line}: {text}, which is octal to some readers and decimal to others; expected '
+            'a number without leading zeros, or text in quotes'
+        )
     return next((value(text) for form, value in SCALARS if form.fullmatch(text)), text)
 
 

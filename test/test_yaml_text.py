@@ -2,6 +2,7 @@
 """YAML of users: values as in YAML 1.2, within bounds; and written so that all readers agree."""
 
 import math
+import re
 import resource
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def test_values_are_those_of_the_core_schema():
     text = """
     A null: null
     Booleans: [ true, True, false, FALSE ]
-    Integers: [ 0, 0o7, 0x3A, -19, 012 ]
+    Integers: [ 0, 0o7, 0x3A, -19 ]
     Floats: [ 0., -0.0, .5, +12e03, -2E+05, 1e5 ]
     Also floats: [ .inf, -.Inf, +.INF ]
     Texts: [ 1:30, on, yes, 1_000, 0b1, 2020-01-01, "1", 'true', +, e5, . ]
@@ -41,7 +42,7 @@ def test_values_are_those_of_the_core_schema():
     found = parse_yaml(text)
     assert found['A null'] is None
     assert found['Booleans'] == [True, True, False, False]
-    assert found['Integers'] == [0, 7, 0x3A, -19, 12]
+    assert found['Integers'] == [0, 7, 0x3A, -19]
     assert all(type(value) is int for value in found['Integers'])
     assert found['Floats'] == [0.0, 0.0, 0.5, 12e3, -2e5, 1e5]
     assert all(type(value) is float for value in found['Floats'])
@@ -53,6 +54,14 @@ def test_values_are_those_of_the_core_schema():
     assert parse_yaml('9' * 5000) == math.inf
     assert parse_yaml('') is None
     assert parse_yaml('{a: 1}\n---\n*b') == {'a': 1}
+
+
+@pytest.mark.parametrize('number', ['010', '-010', '+07', '00', '08'])
+def test_integers_with_leading_zeros_are_rejected(number):
+    """The parser of ROS reads 010 as 8."""
+    with pytest.raises(YamlError, match=rf'line 2: {re.escape(number)}, which is octal to some'):
+        parse_yaml(f'a: 1\nb: [{number}]')
+    assert parse_yaml(f'["{number}", {number}.5]') == [number, float(number + '.5')]
 
 
 @pytest.mark.parametrize('name', NAMES)

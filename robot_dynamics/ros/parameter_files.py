@@ -106,9 +106,9 @@ def check_identified(urdf: bytes, text: str) -> None:
 
 
 def _flat(tree: dict[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each parameter."""
+    """Yield name and value of each parameter; an empty group is a value, which none accepts."""
     for key, value in tree.items():
-        if isinstance(value, dict):
+        if isinstance(value, dict) and value:
             yield from _flat(value, f'{prefix}{key}.')
         else:
             yield f'{prefix}{key}', value

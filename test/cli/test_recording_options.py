@@ -147,6 +147,8 @@ def test_an_identification_of_currents_says_so_and_weighs_nothing(files, run, tm
         ('efort_scale: [1.0]', "no node has a parameter 'efort_scale'; the nearest is effort_sc"),
         ('friction: {vicous: [1.0]}', "parameter 'friction.vicous'; the nearest is friction.visc"),
         ('friction: soon', "no node has a parameter 'friction'; the nearest is friction.l"),
+        ('friction: {}', "no node has a parameter 'friction'; the nearest is friction.l"),
+        ('payload.mass: {}', 'payload.mass is {}; it must be a number'),
     ],
 )
 def test_parameters_of_another_type_or_name_are_rejected(files, run, tmp_path, text, reason):
