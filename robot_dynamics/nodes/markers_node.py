@@ -99,9 +99,14 @@ class MarkersNode(RobotNode):
     @override
     def use(self, arm: Dynamics) -> None:
         """Draw this robot from now on."""
-        self._rate = StampRateLimit(self.parameters.publish_rate)
         self._frame_id = self.parameters.frame_prefix + arm.model.link_names[0]
+        self.restart()
         self._remove()
+
+    @override
+    def restart(self) -> None:
+        """Draw the next joint state."""
+        self._rate = StampRateLimit(self.parameters.publish_rate)
 
     @override
     def deactivate(self) -> None:

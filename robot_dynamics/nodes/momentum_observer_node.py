@@ -135,6 +135,8 @@ class MomentumObserverNode(RobotNode):
         """Begin anew with the next state."""
         self.observer.restart()
         self.detector.restart()
+        self._rate = StampRateLimit(self.parameters.publish_rate)
+        self._first: int | None = None  # stamp
         self._last = -1
         self._contact, self._told = UNKNOWN, -1
 
@@ -143,8 +145,6 @@ class MomentumObserverNode(RobotNode):
         parameters, model = self.parameters, arm.model
         self._scale = parameters.of_joints('effort_scale', model)
         self._offset = parameters.of_joints('effort_offset', model)
-        self._rate = StampRateLimit(parameters.publish_rate)
-        self._first: int | None = None  # stamp
         self.observer, self.estimator, self.detector = self._made(arm)
         self._sigma = self.detector.thresholds.sigma(np.zeros(model.n))
         self.restart()
@@ -186,7 +186,7 @@ class MomentumObserverNode(RobotNode):
         effort = self._scale * state.effort - self._offset
         if self.parameters.effort_gravity_compensated:
             effort = effort + self.arm.gravity_torque(state.q)
-        if self._first is None or state.restarted:
+        if self._first is None:
             self._first = state.stamp
         t = (state.stamp - self._first) / SECOND  # a float of all ns would round them
         begun, self._last = self._last < 0, state.stamp

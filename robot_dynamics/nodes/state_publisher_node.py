@@ -73,16 +73,21 @@ class StatePublisherNode(RobotNode):
     @override
     def use(self, arm: Dynamics) -> None:
         """Publish the frames of this robot from now on."""
-        parameters: StatePublisherParameters = self.parameters
         text = self.robot.text
         self._text = text if isinstance(text, str) else text.decode()
-        self._links = link_frames(self._text, parameters.locked())
-        rate = parameters.publish_frequency
-        self._rates = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
+        self._links = link_frames(self._text, self.parameters.locked())
         self._joints = JointMap(self._links.coordinates)
-        self._missing = set(self._links.coordinates)
+        self.restart()
         if self.active:
             self.activate()
+
+    @override
+    def restart(self) -> None:
+        """Publish the next position of every joint."""
+        parameters: StatePublisherParameters = self.parameters
+        rate = parameters.publish_frequency
+        self._rates = {joint: StampRateLimit(rate) for joint in self._links.coordinates}
+        self._missing = set(self._links.coordinates)
 
     @override
     def activate(self) -> None:

@@ -203,8 +203,8 @@ class FrameImpedance(Part):
 
     @override
     def restart(self) -> None:
-        """Drop the scale of a wrench received before."""
-        self._scale = 1.0
+        """Drop the state and the scale of a wrench received before; report the next rejection."""
+        self._state, self._scale, self._rejecting = None, 1.0, False
 
     @override
     def status(self) -> Status | None:

@@ -57,6 +57,11 @@ class JointStateTopic(Part):
         return self._zeros > ZEROS
 
     @override
+    def activate(self) -> None:
+        """Count the stamps of 0 anew."""
+        self._zeros = 0
+
+    @override
     def status(self) -> Status | None:
         """Return a fault of the input, or None."""
         if self.unstamped:

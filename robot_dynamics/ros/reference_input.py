@@ -109,6 +109,11 @@ class ReferenceInput(Part):
             self._report('', '')
 
     @override
+    def restart(self) -> None:
+        """Report the next reference that is rejected."""
+        self._rejecting = False
+
+    @override
     def status(self) -> Status | None:
         """Return an ERROR after a violated tolerance."""
         violation = self.follower.violation

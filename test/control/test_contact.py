@@ -5,6 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from elbow import ELBOW
+from rerooted import rerooted
 
 import robot_dynamics as rd
 from robot_dynamics.control.contact import NONE, UNKNOWN, ContactDetector, ContactSettings
@@ -14,6 +16,7 @@ from robot_dynamics.errors import ModelError
 from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.friction.laws import LAWS
 from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.spatial import inverse_pose
 
 STEP = 1e-3  # s
 # Contact above 1.5 * 2 * 0.1 = 0.3 N m, collision above 0.6 N m
@@ -124,6 +127,28 @@ def swinging(arm, loaded, at, count, sign=1.0):
     return t[:, 0], q, qd, effort
 
 
+def test_a_payload_is_in_the_frame_of_its_link():
+    """The forearm in its joint's frame, and in another one fixed to it."""
+    text = rerooted(ELBOW, np.random.default_rng(4)).decode()
+    arms = [rd.Dynamics(rd.parse_urdf(one)) for one in (ELBOW, text)]
+    com, found = np.array([0.1, 0.0, -0.05]), []
+    loaded = arms[0].with_payload('forearm', 0.7, com)
+    for arm in arms:
+        observer = MomentumObserver(arm, NO_FRICTION, ObserverSettings())
+        detector = ContactDetector(observer, 'forearm', THRESHOLDS)
+        for state in zip(*swinging(arms[0], loaded, 100, 900), strict=True):
+            contact = detector.update(*state) if observer.update(*state) else NONE
+        assert contact.kind == 'payload'
+        found.append(contact.payload)
+    one, other = (arm.model.frame_placement[arm.model.frame_index('forearm')] for arm in arms)
+    T = inverse_pose(one) @ other
+    assert found[1].mass == pytest.approx(found[0].mass, rel=1e-2)
+    difference = T[:3, :3] @ found[1].com + T[:3, 3] - found[0].com
+    # In the plane of the motion, which is about y
+    assert np.abs(difference[[0, 2]]).max() < 5e-3
+    assert np.abs(found[0].com - com)[[0, 2]].max() < 0.03
+
+
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_an_untold_payload_is_named_in_motion(arm, sign):
     observer, detector = detector_of(arm)
@@ -149,6 +174,17 @@ def test_the_same_at_rest_is_like_a_payload(arm):
     pushes[200:] = arm.gravity_torque(q) - loaded.gravity_torque(q)
     found = at_rest(arm, pushes, detector, observer, q)
     assert found[-1].kind == 'like a payload'
+
+
+def test_a_second_contact_after_a_motion_has_not_moved(arm):
+    observer, detector = detector_of(arm)
+    q = np.array([-0.9, 0.6])
+    loaded = arm.with_payload(arm.model.link_names[-1], 0.7, [0.1, -0.05, 0.0])
+    push, free = arm.gravity_torque(q) - loaded.gravity_torque(q), np.zeros((200, 2))
+    first = at_rest(arm, np.concatenate([free, free + push, free]), detector, observer, q + 0.3)
+    assert first[399].joint >= 0 > first[-1].joint
+    second = at_rest(arm, np.concatenate([free, *[free + push] * 3]), detector, observer, q, 600)
+    assert second[-1].kind == 'like a payload'
 
 
 def test_a_push_in_motion_is_no_payload(arm):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cartesian impedance: against NumPy, and the mechanics of a spring and a damper."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 import robots
@@ -303,6 +305,41 @@ def test_stiffness_falls_at_once_and_rises_slowly():
     np.testing.assert_allclose(rows[-1].stiffness, wanted.stiffness)
     # 1/2 e^T dK e
     np.testing.assert_allclose(ramp.energy, 0.5 * 3 * 1000.0 * 0.01**2)
+
+
+SOFT = {
+    'translational_stiffness': [100.0, 200.0, 300.0],
+    'rotational_stiffness': [10.0, 0.0, 30.0],
+    'damping_ratio': 0.3,
+    'posture_stiffness': [5.0, 0.0, 7.0],
+    'posture_damping': 2.0,
+}
+# Per second, of those that rise slowly; the others are in force at once.
+RATES = {
+    'translational_stiffness': 1000.0,
+    'rotational_stiffness': 50.0,
+    'posture_stiffness': 20.0,
+}
+
+
+@pytest.mark.parametrize('name', [one.name for one in fields(Impedance) if one.init])
+@pytest.mark.parametrize('element', range(3))
+@pytest.mark.parametrize('change', [4.0, -4.0])
+def test_each_setting_alone_is_in_force_at_once_or_rises_at_its_own_rate(name, element, change):
+    value = np.array(SOFT[name])
+    value.flat[element % value.size] = max(value.flat[element % value.size] + change, 0.0)
+    ramp, wanted = StiffnessRamp(Impedance(**SOFT)), Impedance(**SOFT | {name: value})
+    for k in range(1, 400):
+        found = ramp.advance(wanted, DT, np.ones(6))
+        for one, before in SOFT.items():
+            most = np.array(before) + RATES.get(one, np.inf) * k * DT
+            expected = np.minimum(getattr(wanted, one), most)
+            np.testing.assert_allclose(getattr(found, one), expected, rtol=1e-12, err_msg=one)
+        np.testing.assert_array_equal(found.stiffness[:3], found.rotational_stiffness)
+        np.testing.assert_array_equal(found.stiffness[3:], found.translational_stiffness)
+        np.testing.assert_array_equal(found.damping, [found.damping_ratio, found.posture_damping])
+    gained = np.maximum(wanted.stiffness - Impedance(**SOFT).stiffness, 0.0).sum()
+    np.testing.assert_allclose(ramp.energy, 0.5 * gained, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

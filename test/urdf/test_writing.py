@@ -122,6 +122,52 @@ def test_joints_that_follow_others_are_read_back(seed, sign):
     assert_same(given, seed)
 
 
+@pytest.mark.parametrize('side', [1.0, -1.0])
+@pytest.mark.parametrize('ratio', [0.7, -0.7, 2.5, -2.5])
+def test_limits_of_a_joint_that_follows_another_are_those_of_its_leader(ratio, side):
+    """Also of a coordinate that is a joint but for its sign, with a range on one side of zero."""
+    S = np.array([[side, 0], [ratio, 0], [0, 1], [0, -side * ratio]])
+    model = with_coordinates(
+        random_tree(4, np.random.default_rng(5)), S, np.array([0.2, -0.3, 0.0, 0.4])
+    )
+    ends = np.sort(side * np.array([[0.1, 1.3], [-0.2, 1.7]]))
+    model = replace(
+        model,
+        lower=ends[:, 0],
+        upper=ends[:, 1],
+        velocity_limit=np.array([2.0, 3.0]),
+        effort_limit=np.array([40.0, 50.0]),
+    )
+    assert_same(model)
+    joints = {joint.get('name'): joint for joint in xml_root(to_urdf(model)).findall('joint')}
+    following = [joint for joint in joints.values() if joint.find('mimic') is not None]
+    assert len(following) == 2
+    for joint in following:
+        mimic = joint.find('mimic')
+        m, b = (float(mimic.get(key)) for key in ('multiplier', 'offset'))
+        limits, leaders = (
+            {key: float(value) for key, value in one.find('limit').items()}
+            for one in (joint, joints[mimic.get('joint')])
+        )
+        ends = sorted(m * leaders[key] + b for key in ('lower', 'upper'))
+        np.testing.assert_allclose([limits['lower'], limits['upper']], ends, rtol=1e-12)
+        assert limits['effort'] == 0  # none: it has no drive
+        assert limits['velocity'] == pytest.approx(abs(m) * leaders['velocity'], rel=1e-12)
+
+
+@pytest.mark.parametrize('name', LIMITS)
+@pytest.mark.parametrize('joint', range(3))
+def test_each_number_of_a_joint_alone_is_read_back(name, joint):
+    """Of revolute and prismatic joints that have no other one."""
+    kinds = np.array([True, False, True])
+    model = replace(random_tree(3, np.random.default_rng(2), prismatic=0.0), revolute=kinds)
+    values = {key: np.array(getattr(model, key)) for key in LIMITS}
+    assert not any(np.isfinite(values[key]).any() for key in LIMITS[:4])
+    assert not any(values[key].any() for key in LIMITS[4:])
+    values[name][joint] = -0.7 if name == 'lower' else 0.7
+    assert_same(replace(model, **values))
+
+
 @pytest.mark.parametrize('name', bundled_robots())
 def test_bundled_robots_are_read_back_with_what_they_carry(name):
     """With a payload, rotors, friction and another gravity; with a locked joint; and in part."""

@@ -9,17 +9,23 @@ from scipy.spatial.transform import Rotation
 from robot_dynamics.spatial import pose, rotation_rpy
 
 
-def rerooted(text, rng):
+def rerooted(text, rng, turn=None):
     """Return a description in which every moved link is fixed to a frame where its joint is.
 
-    Each link keeps its name and has another frame, with another place and turn.
+    Each link keeps its name and has another frame, with another place and turn; the frame of its
+    joint is the link `NAME_frame`.
+
+    Args:
+        text: the description.
+        rng: of places and turns.
+        turn: (3, 3) of all links; one of its own for each if None.
     """
     root = ElementTree.fromstring(text)
     moving = [j for j in root.findall('joint') if j.get('type') != 'fixed']
     for joint in moving:
         name = joint.find('child').get('link')
-        turn = Rotation.random(random_state=int(rng.integers(2**31))).as_matrix()
-        T = pose(turn, rng.uniform(-0.1, 0.1, 3))
+        R = Rotation.random(random_state=int(rng.integers(2**31))).as_matrix()
+        T = pose(R if turn is None else turn, rng.uniform(-0.1, 0.1, 3))
         link = root.find(f'link[@name="{name}"]')
         parts = [part for tag in ('inertial', 'visual', 'collision') for part in link.findall(tag)]
         leaving = [j for j in root.findall('joint') if j.find('parent').get('link') == name]
