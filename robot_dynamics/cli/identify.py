@@ -23,6 +23,7 @@ from robot_dynamics.cli.recording_options import (
     payload_of,
     recorded,
     recording_named,
+    recordings_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.errors import ModelError, RobotDynamicsError
@@ -133,19 +134,23 @@ def identify_robot(options: argparse.Namespace) -> int:
     for file, bag in zip(options.bag, bags, strict=True):
         with recording_named(file, model):
             recordings.append(_stated(options, bag.recording(names)))
-    files = ', '.join(map(str, options.bag))
-    with recording_named(files, model):
+    test = None if options.test is None else _recording(options, options.test, model)
+    payload = _payload(options, model)
+    by_file = dict(zip(options.bag, recordings, strict=True))
+    by_file |= {} if test is None else {options.test: test}
+    by_file |= {} if payload is None else {options.payload_bag: payload.recording}
+    with recordings_named(by_file, model, options.cutoff):
         found = identify(
             arm,
             recordings,
             efforts=options.efforts,
             friction=options.friction,
-            test=None if options.test is None else _recording(options, options.test, model),
+            test=test,
             effort_scale=_effort_scale(options, names),
             effort_gravity_compensated=options.effort_gravity_compensated,
             cutoff=options.cutoff,
             delay=options.delay,
-            payload=_payload(options, model),
+            payload=payload,
             kept=estimated.kept,
             coupling=coupling,
             refuse=_overridden if options.force else refused,

@@ -17,6 +17,7 @@ from robot_dynamics.cli.recording_options import (
     recorded_robot,
     recording_named,
     recording_of,
+    recordings_named,
 )
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.estimation.covariance import INEXACT
@@ -73,6 +74,9 @@ def payload(options: argparse.Namespace) -> int:
             unloaded = recording_of(options, recorded(options, options.unloaded), arm.model)
     with recording_named(options.bag, arm.model):
         recording = recording_of(options, bag, arm.model)
+    by_file = {options.bag: recording}
+    by_file |= {} if unloaded is None else {options.unloaded: unloaded}
+    with recordings_named(by_file, arm.model, options.cutoff):
         found = estimate_payload(
             arm,
             recording,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from robot_dynamics.identification import Bag, Recording, RecordingError, read_r
 from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.recording import MissingJointsError, stated
 from robot_dynamics.identification.recordings.recording_files import CsvFile
+from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.kinematics import jacobian
 from robot_dynamics.model.joint_values import per_joint
 from robot_dynamics.model.robot_model import RobotModel
@@ -299,6 +300,27 @@ def recording_named(file: Path | str, model: RobotModel) -> Iterator[None]:
         raise RecordingError(f'{file}: {error}{advice}') from error
     except RecordingError as error:
         raise type(error)(f'{file}: {error}') from error
+
+
+@contextmanager
+def recordings_named(
+    recordings: Mapping[Path, Recording], model: RobotModel, cutoff: float | None
+) -> Iterator[None]:
+    """Give errors of several recordings the name of the one that is bad by itself, or of all.
+
+    Args:
+        recordings: by their files.
+        model: as of `recording_named`.
+        cutoff: Hz, of the low-pass; None: that of each recording.
+    """
+    try:
+        yield
+    except RecordingError as error:
+        for file, recording in recordings.items():
+            with recording_named(file, model):
+                smooth(recording, cutoff_of(recording) if cutoff is None else cutoff)
+        with recording_named(', '.join(map(str, recordings)), model):
+            raise error
 
 
 def without(model: RobotModel, missing: Sequence[str]) -> str:

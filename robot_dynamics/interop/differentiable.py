@@ -20,6 +20,7 @@ import numpy as np
 
 from robot_dynamics.algorithms.payload import carrier_moments, with_payload
 from robot_dynamics.codegen.calls import CompiledFunction
+from robot_dynamics.codegen.calls.arguments import as_vectors
 from robot_dynamics.dynamics import STEP, Dynamics
 from robot_dynamics.spatial import Array
 
@@ -186,6 +187,7 @@ def _differentiable(
     result = _joined(plain)
 
     def value(q: Array, qd: Array, x: Array, pi: Array, *, out: Array | None = None) -> Array:
+        pi = as_vectors(name, 'payload', pi, 10)
         return result(q, qd, x, own + pi @ unit, out=out)
 
     def regressor(q: Array, qd: Array, qdd: Array) -> Array:

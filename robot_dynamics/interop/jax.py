@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.experimental.buffer_callback import buffer_callback
 
+from robot_dynamics.codegen.calls.arguments import leading_shape
 from robot_dynamics.dynamics import STEP, Dynamics
 from robot_dynamics.errors import ShapeError
 from robot_dynamics.interop import differentiable
@@ -154,6 +155,7 @@ def _arguments(of: Differentiable, arguments: tuple[Any, ...]) -> list[jax.Array
             )
         if x.shape[-1:] != (size,):
             raise ShapeError(f'{of.name}: {name} has shape {x.shape}, expected (..., {size})')
+    leading_shape(of.name, list(of.inputs), arrays)
     return arrays
 
 

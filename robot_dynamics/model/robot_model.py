@@ -115,6 +115,10 @@ class RobotModel:
                 array: Array = np.array(value, dtype=kind)
                 array.setflags(write=False)
                 object.__setattr__(self, item.name, array)
+        own = replace(
+            self.base, com=np.array(self.base.com), inertia_com=np.array(self.base.inertia_com)
+        )
+        object.__setattr__(self, 'base', own)
         _check(self)
 
     # -- queries ----------------------------------------------------------------------------

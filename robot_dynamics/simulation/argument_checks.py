@@ -32,13 +32,13 @@ def finite_vector(model: RobotModel, name: str, value: ArrayLike) -> Array:
 
 
 def finite_wrench(frame: str, value: ArrayLike) -> Array:
-    """Return a wrench on a frame as floats, once it is (6,) and finite.
+    """Return a float copy of a wrench on a frame, once it is (6,) and finite.
 
     Raises:
         ShapeError: it is not (6,).
         NotFinite: an entry is NaN or infinite.
     """
-    F = np.asarray(value, dtype=float)
+    F = np.array(value, dtype=float)
     if F.shape != (6,):
         raise ShapeError(f'wrench on {frame!r} has shape {F.shape}; it must be (6,)')
     if not np.isfinite(F).all():

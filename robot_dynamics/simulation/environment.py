@@ -77,9 +77,12 @@ class Plane:
     material: Material = Material()
 
     def __post_init__(self) -> None:
-        _vector('point', self.point)
-        if not _vector('normal', self.normal).any():
+        point, normal = _vector('point', self.point), _vector('normal', self.normal)
+        if not normal.any():
             raise ModelError('normal is 0 0 0; expected a direction')
+        # As tuples they are copies, and compared by their numbers.
+        object.__setattr__(self, 'point', tuple(point.tolist()))
+        object.__setattr__(self, 'normal', tuple(normal.tolist()))
 
     def depth(self, p: Array) -> Array:
         """Return the depths (m,) of points p (m, 3), negative outside."""
@@ -104,7 +107,7 @@ class Sphere:
     material: Material = Material()
 
     def __post_init__(self) -> None:
-        _vector('centre', self.centre)
+        object.__setattr__(self, 'centre', tuple(_vector('centre', self.centre).tolist()))
         if not (is_number(self.radius) and 0 < self.radius < np.inf):
             raise ModelError(f'radius is {self.radius!r} m; expected a positive number')
 
@@ -130,7 +133,7 @@ class TouchPoint:
     def __post_init__(self) -> None:
         if not isinstance(self.link, str):
             raise ModelError(f'link is {self.link!r}; expected the name of a link or frame')
-        _vector('point', self.point)
+        object.__setattr__(self, 'point', tuple(_vector('point', self.point).tolist()))
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,8 @@ class Plant:
             case EffortCommand(tau):
                 if tau is None and not self.braked:
                     self.simulator.reset(self.q, np.zeros_like(self.q))
-                self._tau, self.braked = tau, tau is None
+                self._tau = None if tau is None else np.array(tau)
+                self.braked = tau is None
             case SetState(q, qd):
                 self.simulator.reset(q, qd)
             case SetPayload():

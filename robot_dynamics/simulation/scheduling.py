@@ -224,6 +224,7 @@ class SimulationLoop:
 
         In lock step, a command without a stamp is ignored.
         """
+        command = command._replace(tau=np.array(command.tau))
         if command.stamp is None:
             if not self.options.lockstep:
                 self._unstamped = command

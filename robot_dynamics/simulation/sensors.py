@@ -223,14 +223,14 @@ class Sensing:
                 self._last_q = position[0] - self.period * qd[0]
             before = np.concatenate((self._last_q[None], position[:-1]))
             qd = (position - before) / self.period
-            self._last_q = position[-1]
+            self._last_q = position[-1].copy()
         else:
             qd = self._velocity_errors.added_to(qd)
         if not self._smooths:
             return qd
         start = qd[0] if self._qd is None else self._qd
         qd = low_pass(qd, start, self._velocity_share)
-        self._qd = qd[-1]
+        self._qd = qd[-1].copy()
         return qd
 
 

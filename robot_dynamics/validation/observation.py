@@ -208,7 +208,7 @@ class LiveDiagnosis:
 
     def add(self, new: ObservedState) -> None:
         """Add a differing observation; diagnose all of them if they are enough."""
-        self.changed = False
+        self.changed, new = False, ObservedState(*map(np.array, new))
         self._differing = most_distinct([*self._differing, new])
         self._count += 1
         *rows, reported = (np.array(column) for column in zip(*self._differing, strict=True))

@@ -110,7 +110,7 @@ class Reach:
 
     def __init__(self, target: Array) -> None:
         """Bring the tip to a pose (4, 4); an arm of less than six joints, to its position."""
-        self._target = target
+        self._target = np.array(target)
 
     def advance(self, arm: Dynamics, state: ViewState, _: float) -> ViewState:
         """Return the robot at rest, with its tip at the pose or as near as it comes.
@@ -179,7 +179,7 @@ class Playback:
 
     def motion(self, k: int | Array) -> tuple[Array, Array, Array]:
         """Return q, qd and qdd of samples, (n,) or (len(k), n) each."""
-        q, qd, qdd = (x[k] for x in self._motion)
+        q, qd, qdd = (np.array(x[k]) for x in self._motion)
         return q, qd, qdd
 
     def efforts(self, arm: Dynamics, k: int | Array) -> Array:
@@ -246,7 +246,7 @@ class Follow:
             scale: factor from the efforts to N m or N, one for all joints or (n,).
             gravity_compensated: the efforts do not include the gravity torque, which is added.
         """
-        self._source, self._scale = source, np.asarray(scale, dtype=float)
+        self._source, self._scale = source, np.array(scale, dtype=float)
         self._compensated = gravity_compensated
         self.silence = 0.0
         self._reading: JointReading | None = None

@@ -163,3 +163,50 @@ def test_files_of_any_node_are_accepted(files, run):
     for name in ('dynamics_node', 'feedforward_node', 'simulator_node', 'momentum_observer_node'):
         words = '--params', share_file(f'config/{name}.yaml')
         assert run('evaluate', files['torque'], *words)[0] == 0
+
+
+# -- of two files the bad one is named ------------------------------------------------------------
+
+LINES = {
+    'no CSV': lambda rows: ['nonsense'],
+    'a joint is missing': lambda rows: [row.rsplit(',', 1)[0] for row in rows],
+    'no efforts': lambda rows: [rows[0], *(row.rsplit(',', 1)[0] + ',' for row in rows[1:])],
+    'few samples': lambda rows: rows[:8],
+}
+TWO = {
+    'identify': ('{}', '{}'),
+    'identify --test': ('{}', '--test', '{}'),
+    'identify --payload-bag': ('{}', '--payload-bag', '{}', '--payload', LINK, '1'),
+    'payload --unloaded': ('{}', '--unloaded', '{}'),
+}
+
+
+@pytest.mark.parametrize('bad', [0, 1])
+@pytest.mark.parametrize('lines', LINES)
+@pytest.mark.parametrize('words', TWO)
+def test_of_two_recordings_the_bad_one_is_named(files, capsys, tmp_path, words, lines, bad):
+    word = 'current' if 'payload-bag' in words else 'torque'
+    one = [files[word], tmp_path / 'bad.csv'][:: 1 if bad else -1]
+    rows = files[word].read_text().splitlines()
+    (tmp_path / 'bad.csv').write_text('\n'.join(LINES[lines](rows)) + '\n')
+    given = iter(map(str, one))
+    arguments = [next(given) if word == '{}' else word for word in TWO[words]]
+    verb = words.split()[0]
+    code = cli.main([verb, *arguments, '--robot', str(ELBOW), *VERBS.get(verb, [])])
+    shown, said = capsys.readouterr()
+    assert (code, shown) == (2, '')
+    last = said.splitlines()[-1]
+    assert str(tmp_path / 'bad.csv') in last
+    assert str(files[word]) not in last, last
+
+
+@pytest.mark.parametrize('verb', VERBS)
+def test_of_a_recording_and_its_parameters_the_bad_file_is_named(files, run, tmp_path, verb):
+    if verb == 'view':
+        pytest.importorskip('viser')
+    for text in ('{', 'kp: [1.0]', parameters_text({'effort_scale_known': [False]})):
+        (tmp_path / 'given.yaml').write_text(text)
+        code, shown, said = run(verb, files['torque'], '--params', tmp_path / 'given.yaml')
+        assert (code, shown) == (2, '')
+        assert str(tmp_path / 'given.yaml') in said
+        assert str(files['torque']) not in said

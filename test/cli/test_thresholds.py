@@ -24,6 +24,7 @@ from robot_dynamics.resources import share_file
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameter_files import read_parameters
 from robot_dynamics.simulation import Actuators, HardwareProfile, Sensors, record_tracking
+from robot_dynamics.yaml_text import parameters_text
 
 ELBOW = share_file('urdf/planar_2r.urdf')
 MODEL = planar_2r()
@@ -178,3 +179,59 @@ def test_the_name_of_a_joint_ends_no_comment():
     assert '"left\\n/**: {}": move them' in text
     assert all(line.startswith('# ') for line in text.splitlines())
     assert yaml.safe_load(f'{text}\nkp: 1\n') == {'kp': 1}
+
+
+# Other settings of the file, and one that alone changes what is learned.
+SETTINGS = [
+    ({}, 'effort_scale', [1.25, 0.5]),
+    ({}, 'effort_offset', [0.5, -0.3]),
+    ({}, 'velocity_lag', 0.004),
+    ({'velocity_lag': 0.004}, 'effort_delay', 0.004),
+    ({}, 'effort_gravity_compensated', True),
+    ({}, 'friction.viscous', [0.5, 0.2]),
+    ({}, 'friction.coulomb', [0.5, 0.2]),
+    ({'friction.coulomb': [0.5, 0.2]}, 'friction.law', 'coulomb_memory'),
+    ({'friction.law': 'load'}, 'friction.load', [0.3]),
+    ({'friction.law': 'stribeck'}, 'friction.stribeck', [0.4, 0.2]),
+    ({'friction.law': 'coulomb_memory', 'friction.coulomb': [0.5]}, 'friction.presliding', [0.5]),
+    ({}, 'rotor_inertia', [0.3, 0.1]),
+    ({}, 'gravity', [0.0, 1.0, -5.0]),
+    ({}, 'base_orientation', [1.0, 0.0, 0.0]),
+]
+
+
+@pytest.fixture(scope='module')
+def simple(tmp_path_factory):
+    """Return a recording of free motion, and what is learned with the defaults."""
+    t = np.arange(0.0, 2.5, 4e-3)[:, None]
+    rate = np.array([2.1, 3.3])
+    q, qd = 0.6 * np.sin(rate * t), 0.6 * rate * np.cos(rate * t)
+    tau = Dynamics(MODEL).inverse_dynamics(q, qd, -(rate**2) * q)
+    tau = tau + 0.1 * np.random.default_rng(0).normal(size=tau.shape)
+    names = [f'{kind}_{name}' for kind in ('q', 'qd', 'torque') for name in MODEL.joint_names]
+    file = tmp_path_factory.mktemp('free') / 'free.csv'
+    rows, head = np.column_stack([t, q, qd, tau]), ','.join(['t', *names])
+    np.savetxt(file, rows, delimiter=',', header=head, comments='', fmt='%.17g')
+    return file
+
+
+def learned(text):
+    (entry,) = yaml.safe_load(text).values()
+    return {k: v for k, v in entry['ros__parameters'].items() if k.startswith('thresholds')}
+
+
+@pytest.mark.parametrize(('others', 'name', 'value'), SETTINGS, ids=lambda x: str(x)[:30])
+def test_each_setting_alone_is_in_what_is_learned_and_in_what_is_written(
+    tmp_path, run, simple, others, name, value
+):
+    shown = []
+    for k, settings in enumerate((others, others | {name: value})):
+        (tmp_path / f'{k}.yaml').write_text(parameters_text(settings))
+        params = '--params', tmp_path / f'{k}.yaml'
+        code, text, said = run(simple, '--robot', ELBOW, '--force', *params)
+        assert code == 0, said
+        shown.append(text)
+    assert learned(shown[0]) != learned(shown[1])
+    written = tmp_path / 'written.yaml'
+    written.write_text(shown[1])
+    assert run(simple, '--robot', ELBOW, '--force', '--params', written)[1] == shown[1]

@@ -111,9 +111,10 @@ def test_before_the_first_state_there_is_no_silence():
     assert level.silence == TIMEOUT
 
 
-def test_an_old_message_does_not_end_the_silence(level):
+@pytest.mark.parametrize('stamp', [1, 60_000])
+def test_a_message_of_another_time_does_not_end_the_silence(level, stamp):
     states(level, 100, 2000)
-    level.receive('none', 1 * MS)
+    level.receive('none', stamp * MS)
     states(level, 2000, 2001)
     assert level.silence > TIMEOUT
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from kept_arrays import check_reuse
 
 import robot_dynamics as rd
 from robot_dynamics import control
@@ -43,39 +44,6 @@ MS = 1_000_000  # ns
 ARM = rd.Dynamics(replace(planar_2r(), velocity_limit=np.full(2, 2.5)))
 NAMES, TIP = ARM.model.joint_names, ARM.model.link_names[-1]
 MOVES = [[np.sin(0.3 * k + j) for j in range(2)] for k in range(4)]  # rad, rad/s or N m
-
-
-class Caller:
-    """Caller of an object, whose arrays are overwritten after each call if it reuses them."""
-
-    def __init__(self, reuses):
-        self._reuses, self._arrays, self.results = reuses, [], []
-
-    def __call__(self, values):
-        """Return an array with these values."""
-        self._arrays.append(np.array(values))
-        return self._arrays[-1]
-
-    def reference(self, *rows):
-        return Reference(*map(self, rows))
-
-    def reuse(self, *results):
-        """Keep the results of a call, then use its arrays, and those that it returned, again."""
-        results = [value for value in flat(results) if value is not None]
-        self.results += [np.array(value) for value in results]
-        self._arrays += [value for value in results if isinstance(value, np.ndarray)]
-        for array in self._arrays:
-            if self._reuses and array.flags.writeable:
-                array[...] = ~array if array.dtype == bool else array + 0.37
-        self._arrays.clear()
-
-
-def flat(results):
-    for value in results:
-        if isinstance(value, tuple):
-            yield from flat(value)
-        else:
-            yield value
 
 
 def trajectory(given, times=(0.0, 0.2, 0.4)):
@@ -381,12 +349,7 @@ RECORDS = {
 
 @pytest.mark.parametrize('case', CASES.values(), ids=[case[0].__name__ for case in CASES])
 def test_a_reused_array_changes_no_later_result(case):
-    own, reused = Caller(reuses=False), Caller(reuses=True)
-    case(own)
-    case(reused)
-    assert len(own.results) == len(reused.results) > 0
-    for wanted, found in zip(own.results, reused.results, strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    check_reuse(case)
 
 
 def test_every_object_of_control_is_tested():

@@ -2,6 +2,7 @@
 """Targets of a frame along streams of poses: limits, arrivals, obstacles and interruptions."""
 
 import itertools
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -213,6 +214,25 @@ def test_poses_out_of_order_and_before_the_first_state_are_rejected():
     one.follow(START, 1000 * MS)
     with pytest.raises(TrajectoryError, match='older than the one before'):
         one.follow(START, 999 * MS)
+
+
+@pytest.mark.parametrize(
+    ('after', 'passes'), [(-101, True), (-100, False), (-1, False), (0, True), (10_000, True)]
+)
+@pytest.mark.parametrize('clock', [0, 1000, 10**6])
+def test_a_late_pose_is_rejected_and_one_of_a_clock_that_was_set_is_followed(clock, after, passes):
+    """The stamps of poses are of any clock: the first one counts when it is received."""
+    one, goal = follower(), displaced(START, np.array([0.0, 0.0, 0.0, 0.5, 0.0, 0.0]))
+    one.follow(goal, clock * MS)
+    assert one.phase is Phase.FOLLOWING
+    one.reference(START, 1090 * MS)
+    with nullcontext() if passes else pytest.raises(TrajectoryError, match='older than the one'):
+        one.follow(goal, (clock + after) * MS)
+    if passes:
+        one.follow(goal, (clock + after + 1) * MS)
+    # A pose that was rejected does not keep the stream alive.
+    _, why = one.reference(START, 1110 * MS)
+    assert bool(why) != passes
 
 
 @pytest.mark.parametrize('dt', [1e-4, 1e-3, 0.01, 0.1])

@@ -4,10 +4,11 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.control import Trajectory
+from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.tolerances import Tolerances
 
 S = 1_000_000_000
 NAMES = ('shoulder', 'elbow')
@@ -134,6 +135,30 @@ def test_a_new_trajectory_while_the_scale_changes_begins_without_a_step(
     assert np.abs(np.diff(qd, axis=0) / 1e-3 - (qdd[1:] + qdd[:-1]) / 2).max() < 0.15 / 2
     run.states(100)
     run.check()
+
+
+@pytest.mark.parametrize('end', ['stop', 'collision', 'violation', 'stream'])
+def test_what_ends_a_motion_is_not_scaled_and_neither_is_what_follows(run, end):
+    follower = run.follower
+    follower.speed.target = 0.3
+    follower.follow(
+        MOVE, 0, Tolerances(np.full(2, 0.2), np.full(2, 0.2)) if end == 'violation' else None
+    )
+    run.states(700)
+    follower.speed.target = 0.6
+    run.states(30)
+    assert 0.3 < follower.speed.rate < 0.6
+    if end == 'stop':
+        follower.stop()
+    elif end == 'collision':
+        follower.collide('a test')
+    elif end == 'violation':
+        run.state(run.rows[-1][0] + 0.3)
+        assert follower.violation
+    else:
+        q, qd, _ = run.rows[-1]
+        follower.follow_reference(Reference(q, qd, np.zeros(2)), round(run.k * 1e6))
+    assert (follower.speed.rate, follower.speed._slope) == (1.0, 0.0)
 
 
 def test_a_paused_motion_stays_the_present_one(run):

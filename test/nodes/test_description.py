@@ -91,6 +91,14 @@ def test_a_file(graph, elbow_urdf, tmp_path):
     assert node.arm.model.joint_names == ('shoulder', 'elbow')
 
 
+def test_a_bad_file_is_named_with_the_reason(graph, tmp_path):
+    bad = tmp_path / 'bad.urdf'
+    for text in ('<robot name="bad"/>', 'no XML'):
+        bad.write_text(text)
+        with pytest.raises(ModelError, match=rf'^{bad}: '):
+            graph.start(DynamicsNode, description=None, robot_description_file=str(bad))
+
+
 def test_the_topic_in_the_nodes_namespace_even_when_it_is_late(graph, elbow_urdf):
     node = graph.start(DynamicsNode, remap=['__ns:=/left'], description=None)
     graph.drain(0.1)

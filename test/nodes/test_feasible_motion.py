@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameter `on_infeasible` of feedforward_node: follow, reject, slow_down."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pin_model
 import pytest
+from called_nodes import CalledNode
 from feedforward_view import MS, Robot, detail, point, sentence, trajectory
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
 
+from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import messages
 
 # The shoulder needs 48 N m, of a limit of 50 N m, and 8 N m at rest.
@@ -124,3 +130,64 @@ def test_a_trajectory_that_is_rejected_for_its_limits_is_not_reported_as_followe
     robot = moved(graph, trajectory(FAST[0], point(0.15, (0.6, 3.5))), **SCALE)
     robot.wait_for_event("trajectory rejected: joint 'shoulder'")
     assert robot.node.health.counts['trajectory infeasible'] == 0
+
+
+# -- each setting that torques have, alone -------------------------------------------------------
+
+HANG = np.array([np.pi / 2, 0.0])  # little gravity torque
+LOADED = {'payload.link': 'forearm', 'payload.com': [0.0, 0.0, 0.3]}
+# From rest to rest past a point in motion; in the order elbow, shoulder
+SLOW = trajectory(
+    point(0.0, HANG[::-1]),
+    point(1.0, HANG[::-1] + 0.2, (0.4, 0.4)),
+    point(2.0, HANG[::-1] + 0.4),
+)
+SETTINGS = [
+    ({}, 'effort_offset', [60.0, 0.0]),
+    ({}, 'effort_offset', [0.0, -25.0]),
+    ({}, 'friction.coulomb', [60.0, 0.02]),
+    ({}, 'friction.viscous', [0.1, 60.0]),
+    ({}, 'gravity', [80.0, 0.0, 0.0]),
+    ({'torque_limit_scale': 0.14}, 'base_orientation', [0.0, -1.5, 0.0]),
+    (LOADED, 'payload.mass', 30.0),
+    (LOADED | {'payload.mass': 4.0}, 'payload.com', [0.0, 0.0, 1.0]),
+]
+
+
+def efforts(called, **settings):
+    """Return the torques (k, n) of a slow motion, or None where it is infeasible."""
+    for name, value in settings.items():
+        (result,) = called.node.set_parameters([Parameter(name, value=value)])
+        assert result.successful, result.reason
+    rejected = called.node.health.counts['trajectory rejected']
+    called.published.clear()
+    called.give('/joint_trajectory', SLOW)
+    if not called.published:
+        assert called.node.health.counts['trajectory rejected'] == rejected + 1
+        return None
+    (filled,) = called.published
+    return np.array([one.effort for one in filled.points])
+
+
+@pytest.mark.parametrize(('others', 'name', 'value'), SETTINGS, ids=lambda x: str(x)[:30])
+def test_each_setting_alone_decides_about_a_trajectory_and_is_in_its_torques(
+    graph, others, name, value
+):
+    called = CalledNode(graph, FeedforwardNode, on_infeasible='reject', **others)
+    called.published = []
+    called.node.references._filled_out = SimpleNamespace(
+        get_subscription_count=lambda: 1, publish=called.published.append
+    )
+    state = JointState(name=['shoulder', 'elbow'], position=HANG, velocity=np.zeros(2))
+    state.header.stamp = messages.time_message(MS)
+    called.answer(state)
+    assert efforts(called) is not None
+    assert efforts(called, **{name: value}) is None
+    node = called.node
+    tau = efforts(called, on_infeasible='follow')
+    motion = messages.trajectory(SLOW).in_order(('shoulder', 'elbow')).at_waypoints()
+    arm, friction = node.parameters.varied(node.base), node.parameters.friction(node.base.model)
+    expected = arm.inverse_dynamics(*motion) + node.parameters.effort_offset
+    np.testing.assert_allclose(tau, expected + friction.torque(motion.qd), rtol=1e-9, atol=1e-9)
+    limit = node.parameters.torque_limit_scale * arm.model.effort_limit
+    assert (np.abs(tau) / limit).max() > 1

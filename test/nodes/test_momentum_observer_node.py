@@ -415,3 +415,39 @@ def test_identified_delays_are_used_with_their_signs(graph, delay, lag, lead, fa
 def test_what_does_not_fit_the_robot_is_rejected(graph, wrong, reason):
     with pytest.raises(RobotDynamicsError, match=reason):
         graph.start(MomentumObserverNode, **wrong)
+
+
+SETTINGS = {
+    'effort_scale': [2.0, -0.5],
+    'effort_offset': [6.0, -4.0],
+    'effort_gravity_compensated': True,
+    'friction.coulomb': [6.0, 4.0],
+    'friction.viscous': [4.0, 3.0],
+    'gravity': [9.0, 0.0, -3.0],
+    'base_orientation': [0.0, 1.0, 0.0],
+    'payload.mass': 3.0,
+}
+
+
+@pytest.mark.parametrize('name', SETTINGS)
+def test_each_setting_alone_decides_about_torque_wrench_and_contact(graph, name):
+    """Efforts of a free motion by the law of the settings: without this one there is contact."""
+    for right in (True, False):
+        observing = Observing(graph, payload__link='forearm', **THRESHOLDS)
+        node, value = observing.node, SETTINGS[name]
+        changes = [rclpy_parameter(name, value)]
+        if right:
+            assert node.set_parameters_atomically(changes).successful
+            given, arm = node.parameters, node.arm
+            scale, offset = given.effort_scale, given.effort_offset
+            friction = given.friction(arm.model)
+        t = 1e-3 * np.arange(250)[:, None]
+        rate = np.array([3.0, 4.0])
+        q, qd = Q + 0.5 * np.sin(rate * t), 0.5 * rate * np.cos(rate * t)
+        tau = arm.inverse_dynamics(q, qd, -0.5 * rate**2 * np.sin(rate * t)) + friction.torque(qd)
+        if name == 'effort_gravity_compensated':
+            tau = tau - arm.gravity_torque(q)
+        for state in zip(q, qd, (tau + offset) / scale, strict=True):
+            observing.give(*state)
+        torque, wrench = (np.abs(x[100:]).max() for x in (observing.torques, observing.wrenches))
+        assert (torque < 0.5) == (wrench < 1.0) == (observing.kinds == {'none'}) == right

@@ -16,6 +16,8 @@ pytest.importorskip('rosbags')
 from elbow import ELBOW
 from feedforward_view import MS, Robot, point, trajectory
 from live_nodes import start_python
+from rclpy import create_node
+from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
@@ -28,6 +30,7 @@ from robot_dynamics.identification import by_joint, read_bag
 from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.nodes.simulator_node import SimulatorNode
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.bag_recorder import RecordedTopic
 from robot_dynamics.urdf.loading import parse_urdf
 
 pytestmark = pytest.mark.processes
@@ -514,3 +517,26 @@ def test_a_node_that_ends_during_the_motion_is_named(graph, still, motion):
     graph.executor.remove_node(robot.node)  # as if it were killed
     code, output = result(graph, process)
     assert (code, 'no status for 6 s' in output) == (2, True), output
+
+
+@pytest.mark.parametrize('setting', ['reliability', 'durability'])
+@pytest.mark.parametrize('order', [1, -1])
+def test_publishers_of_different_quality_are_all_recorded(graph, setting, order):
+    profiles = [qos.LATCHED, QoSProfile(depth=10)]  # reliable, the first one latched
+    if setting == 'reliability':
+        profiles = [QoSProfile(depth=10), qos.JOINT_STATES_IN]
+    publishers = [
+        graph.probe.create_publisher(String, 'news', profile) for profile in profiles[::order]
+    ]
+    # Its queue is read by the recorder, not by an executor.
+    own = create_node('recorder', context=graph.context)
+    topic = RecordedTopic(SimpleNamespace(node=own), '/news')
+    graph.until(lambda: own.count_publishers('/news') == 2, 'both publishers')
+    topic.poll()
+    graph.until(
+        lambda: all(one.get_subscription_count() for one in publishers), 'the subscription'
+    )
+    for k, one in enumerate(publishers):
+        one.publish(String(data=str(k)))
+    graph.until(lambda: topic.poll() == 2, 'the messages of both')
+    own.destroy_node()

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of arms: agreement with single arms, bit for bit, on threads and processes."""
 
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from multiprocessing import get_context
 
@@ -222,6 +224,28 @@ def test_progress_is_reported_to_the_end(arm, start, in_processes):
     assert list(done) == sorted(done)
     assert done[-1] == 500
     assert set(totals) == {500}
+
+
+@pytest.mark.parametrize('fails', [None, 0, 1, 2])
+@pytest.mark.parametrize('slow', [0, 1, 2])
+def test_every_task_has_ended_and_a_failure_of_any_arrives(arm, slow, fails):
+    ended, q = [], np.repeat(np.arange(3.0)[:, None], N, axis=1)
+
+    def law(_, q, qd):
+        task = round(q[0, 0])
+        if task == slow:
+            time.sleep(0.05)
+        ended.append(task)
+        if task == fails:
+            raise ArithmeticError(f'task {task}')
+        return 0 * q
+
+    expected = nullcontext() if fails is None else pytest.raises(ArithmeticError, match=f'{fails}')
+    with ThreadPoolExecutor(3) as pool:
+        with expected:
+            run = simulate_batch(arm, q, 0 * q[0], law, steps=1, executor=pool, tasks=3)
+            assert_same(run, simulate_batch(arm, q, 0 * q[0], np.zeros(N), steps=1))
+        assert sorted(ended) == [0, 1, 2]
 
 
 def test_zero_steps_and_zero_arms_give_empty_results(arm, start):

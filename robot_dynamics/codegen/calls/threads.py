@@ -45,7 +45,12 @@ def in_parts(work: Callable[[int, int], object], samples: int, operations: int) 
     cuts = [samples * part // parts for part in range(parts + 1)]
     others = range(1, parts)
     waiting = [_pool(os.getpid()).submit(work, *cuts[part : part + 2]) for part in others]
-    work(cuts[0], cuts[1])
+    try:
+        work(cuts[0], cuts[1])
+    finally:
+        # None is left running: the caller may use its arrays again.
+        for part in waiting:
+            part.exception()
     for part in waiting:
         part.result()
 

@@ -66,13 +66,13 @@ class Postures:
             return False
         if not self._efforts:
             self._since = t
-        self._efforts.append(effort)
+        self._efforts.append(effort.copy())
         if t - self._since < STILL:
             return False
         self._moved = False
         if any(np.abs(q - other).max() < APART for other, _ in self.found):
             return False
-        self.found.append((q, np.mean(self._efforts, axis=0)))
+        self.found.append((q.copy(), np.mean(self._efforts, axis=0)))
         return True
 
 

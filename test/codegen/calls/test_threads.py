@@ -3,6 +3,8 @@
 
 import os
 import threading
+import time
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -27,6 +29,25 @@ def test_parts_cover_every_sample_once(count, samples, monkeypatch):
     threads.in_parts(work, samples, 2 * threads.SMALLEST_PART)
     assert (seen == 1).all()
     assert threading.current_thread().name in names
+
+
+@pytest.mark.parametrize('fails', [None, 0, 1, 2])
+@pytest.mark.parametrize('slow', [0, 1, 2])
+def test_every_part_has_ended_and_a_failure_of_any_arrives(slow, fails, monkeypatch):
+    monkeypatch.setenv('ROBOT_DYNAMICS_THREADS', '3')
+    ended = []
+
+    def work(begin, end):
+        if begin == slow:
+            time.sleep(0.05)
+        ended.append(begin)
+        if begin == fails:
+            raise ArithmeticError(f'part {begin}')
+
+    expected = nullcontext() if fails is None else pytest.raises(ArithmeticError, match=f'{fails}')
+    with expected:
+        threads.in_parts(work, 3, threads.SMALLEST_PART)
+    assert sorted(ended) == [0, 1, 2]
 
 
 def test_small_batches_stay_in_the_calling_thread(monkeypatch):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from robot_dynamics.identification.estimation.identified_validation import (
     BETTER,
@@ -120,6 +121,23 @@ def test_a_verdict_is_given_where_the_interval_supports_it(ratios, verdict, harm
     lowest, highest = one.interval
     assert lowest < one.ratio < highest
     assert (one.verdict, one.harmless) == (verdict, harmless)
+
+
+@pytest.mark.parametrize('ratios', [[0.5, 0.7], [0.9, 0.7, 1.2], [0.8, 1.1, 0.9, 0.7]])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_the_interval_of_few_blocks_is_that_of_student(ratios, sign):
+    """The change of log rms is a sum over blocks, and of rms a mean, of as many terms."""
+    one, squares = of_blocks(ratios, sign=sign, seconds=1), np.square(ratios)
+    number = len(ratios)
+    shares = 0.5 * (squares / squares.sum() - 1 / number)
+    wide = ttest_1samp(shares, 0.0).confidence_interval(0.95).high * number
+    expected = one.ratio * np.exp([-wide, wide])
+    np.testing.assert_allclose(one.interval, expected, rtol=1e-12)
+    growth, error = one.growth
+    changes = (squares - 1) / (one.after_rms[0] + 1)
+    mean = ttest_1samp(changes, 0.0)
+    np.testing.assert_allclose(growth, changes.mean(), rtol=1e-12)
+    np.testing.assert_allclose(error, changes.mean() / mean.statistic, rtol=1e-12)
 
 
 def test_one_block_of_time_cannot_tell():

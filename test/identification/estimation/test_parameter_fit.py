@@ -5,12 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from arms_to_identify import recorded, wrong
+from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 
 from robot_dynamics.dynamics import Dynamics
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import identify
+from robot_dynamics.identification.estimation.estimation import (
+    PayloadRecording,
+    _load,
+    identify,
+)
 from robot_dynamics.identification.estimation.parameter_fit import (
     coefficient,
     own_weights,
@@ -135,3 +139,21 @@ def test_residuals_that_last_for_seconds_count_as_one(seconds, sign):
     count = found.spread / (weighted**2).mean(axis=0)  # neighbouring rows that count as one
     of_second = len(weighted) / (one.t[-1] - one.t[0])
     assert count.mean() == pytest.approx(seconds * of_second, rel=0.35)
+
+
+@pytest.mark.slow
+def test_rows_of_the_fit_are_those_of_its_estimate():
+    """Friction by load depends on the parameters: its rows are not those of an earlier step."""
+    law = load_memory([0.3, 0.2], [0.3, 0.2], [0.2, 0.1])
+    one = recorded(wrong(ELBOW), duration=4.0, rate=50.0, friction=law)
+    found = identify(Dynamics(ELBOW), one, friction='load', delay=0.0).fit
+    rows = found.problem.terms(found.estimate)
+    for name in ('features', 'effort'):
+        np.testing.assert_array_equal(getattr(found.terms, name), getattr(rows, name))
+
+
+@pytest.mark.parametrize('com', [None, [0.1, 0.0, -0.2]])
+def test_the_centre_of_a_payload_is_free_unless_it_is_given(com):
+    load = _load(ELBOW, PayloadRecording(None, ELBOW.link_names[-1], 2.0, com))
+    np.testing.assert_array_equal(load.unknown, (com is None) * (np.arange(10) > 0))
+    np.testing.assert_array_equal(load.value[:4], [2.0, *(2.0 * np.array(com or [0.0] * 3))])
