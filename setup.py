@@ -37,7 +37,7 @@ NO_PYBULLET_WHEEL = (
     'sys_platform != "linux" or platform_machine != "x86_64" or python_version >= "3.12"'
 )
 
-IDENTIFY = ['cvxpy>=1.5', 'clarabel>=0.9', 'threadpoolctl>=3.5']
+IDENTIFY = ['cvxpy>=1.5.2', 'clarabel>=0.9', 'threadpoolctl>=3.5']
 # 200 MB; compiles without a device.
 NVRTC = ['nvidia-cuda-nvrtc-cu12>=12.4; sys_platform == "linux"']
 # 85 MB; its vmap_method.
@@ -104,7 +104,7 @@ setup(
         'sim': [
             f'pybullet>=3.2.7; {PYBULLET_WHEEL}',
             f'pin>=3.3.1; {NO_PYBULLET_WHEEL}',
-            f'mujoco>=3.2; {NO_PYBULLET_WHEEL}',
+            f'mujoco>=3.14; {NO_PYBULLET_WHEEL}',
         ],
         'demo': ['rich>=13', 'matplotlib>=3.8'],
         # Simulated batches on more than one machine.
@@ -141,8 +141,8 @@ setup(
             'mpmath>=1.3',
             'distributed>=2024.1',
             'pin>=3.3.1',
-            'mujoco>=3.2',
-            'example-robot-data>=4.3',
+            'mujoco>=3.14',
+            'example-robot-data>=6.0',
             'modern_robotics>=1.1',
             'mcap>=1.1',
             'rosbags>=0.11.7',
@@ -162,7 +162,7 @@ setup(
             *NVRTC,
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',
-            'import-linter>=2.5',
+            'import-linter>=2.14',
             # Other minor versions format differently and report other errors.
             'ruff>=0.17,<0.18',
             'mypy>=2.4,<2.5',
@@ -175,7 +175,7 @@ setup(
         ],
         # Mutation testing; the mutants are made by functions that other minor versions may move.
         'mutate': ['mutmut>=3.8,<3.9'],
-        'bench': ['pin>=3.3.1', 'mujoco>=3.2', 'example-robot-data>=4.3', 'modern_robotics>=1.1'],
+        'bench': ['pin>=3.3.1', 'mujoco>=3.14', 'example-robot-data>=6.0', 'modern_robotics>=1.1'],
     },
     entry_points={
         'console_scripts': [

@@ -107,7 +107,7 @@ def _joint(robot: ElementTree.Element, i: int, model: RobotModel) -> None:
     ElementTree.SubElement(joint, 'parent', link=f'link{i}' if i else 'base')
     ElementTree.SubElement(joint, 'child', link=f'link{i + 1}')
     T_pi = model.placement[i]
-    rpy = Rotation.from_matrix(T_pi[:3, :3]).as_euler('xyz')
+    rpy = Rotation.from_matrix(T_pi[:3, :3].copy()).as_euler('xyz')  # SciPy 1.13 writes in it
     ElementTree.SubElement(joint, 'origin', xyz=_words(T_pi[:3, 3]), rpy=_words(rpy))
     ElementTree.SubElement(joint, 'axis', xyz=_words(model.axis[i]))
     ElementTree.SubElement(joint, 'limit', lower='-3', upper='3', effort='1000', velocity='10')
