@@ -37,7 +37,7 @@ NO_PYBULLET_WHEEL = (
     'sys_platform != "linux" or platform_machine != "x86_64" or python_version >= "3.12"'
 )
 
-IDENTIFY = ['cvxpy>=1.5.2', 'clarabel>=0.9', 'threadpoolctl>=3.5']
+IDENTIFY = ['cvxpy>=1.5.2', 'clarabel>=0.10', 'threadpoolctl>=3.5']
 # 200 MB; compiles without a device.
 NVRTC = ['nvidia-cuda-nvrtc-cu12>=12.4; sys_platform == "linux"']
 # 85 MB; its vmap_method.
