@@ -434,6 +434,16 @@ int main() {{
     np.testing.assert_allclose(printed, parts, rtol=1e-9, atol=1e-12)
 
 
+def test_each_frame_of_an_arm_has_its_own_steps(write):
+    arm = Dynamics(planar_2r())
+    frames = 'link1', 'link2', 'link1'
+    bodies = []
+    for one in frames:
+        source = write(arm, ['cartesian_impedance'], frame=one)
+        bodies.append(source.with_name('arm.h').read_text().replace(one, 'FRAME'))
+    assert bodies[0] == bodies[2] != bodies[1]
+
+
 @pytest.mark.parametrize('name', ['cartesian_impedance', 'joint_impedance'])
 def test_impedance_is_refused_in_float(write, name):
     """Its eigenvectors are scaled by numbers that `float` has not."""
