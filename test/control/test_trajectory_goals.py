@@ -119,6 +119,19 @@ def test_a_canceled_goal_ends_at_rest(run):
     assert not run.goals.cancel('a')
 
 
+def test_a_goal_after_a_canceled_one_ends_for_its_own_reason(run):
+    run.accept('a')
+    run.turn(0.6)
+    run.goals.cancel('a')
+    run.turn(1.0)
+    run.accept('b', run.q, run.q + 0.3)
+    run.turn(0.1)
+    run.accept('c', run.q)
+    assert run.results[1:] == [
+        ('b', (Ending.ABORTED, Code.INVALID_GOAL, 'replaced by another goal'))
+    ]
+
+
 def test_only_the_present_goal_can_be_canceled(run):
     run.accept('a')
     run.turn(0.1)

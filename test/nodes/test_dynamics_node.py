@@ -464,4 +464,5 @@ def test_efforts_at_rest_name_the_setting_that_fits(graph, start, elbow, sign):
     graph.until(advised, 'the advice')
     node.trigger_deactivate()
     node.trigger_activate()
+    assert node.status() is None
     graph.until(lambda: not advised(), 'no advice')
