@@ -172,6 +172,7 @@ def test_free_motion_is_no_contact(case):
     assert {contact.kind for contact, *_ in rows} == {'none'}
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize('case', TRIED, indirect=True)
 def test_forces_at_the_tool_are_found_and_are_no_payload(case):
     model, rng, errors = case.arm.model, np.random.default_rng(5), []

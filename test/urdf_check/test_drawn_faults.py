@@ -183,8 +183,7 @@ def test_the_faults_of_a_seed_are_named_repaired_or_cannot_be_told(tmp_path, eac
     assert answers['repaired'] >= 0.75 * (len(rows) - answers['cannot tell'])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('path', drawn_faults.ROBOTS)
+@pytest.mark.parametrize('path', [*slow(drawn_faults.ROBOTS[:6]), *soak(drawn_faults.ROBOTS[6:])])
 def test_published_robots_have_no_kinematic_fault(path):
     kinds = {'origin-unit', 'rpy-degrees', 'limit-empty', 'com-sign', 'joint-flipped'}
     found = loud(examine(robots.example_robot_data() / path).findings)

@@ -165,8 +165,7 @@ def test_two_swapped_moments_are_swapped_back_where_two_are_nearly_equal(tmp_pat
     assert same(fault.repair, found.repair)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('side', ['left', 'right'])
+@pytest.mark.parametrize('side', [*slow(['left']), *soak(['right'])])
 @pytest.mark.parametrize('joint', ['shoulder_pitch', 'shoulder_yaw', 'hip_roll', 'wrist_yaw'])
 def test_a_flipped_joint_of_a_real_robot_is_named_and_repaired(tmp_path, side, joint):
     path = robots.example_robot_data() / 'g1_description/urdf/g1_29dof_rev_1_0.urdf'
