@@ -165,8 +165,8 @@ def test_methods_can_be_copied_and_pickled_without_their_arm(arm, load, backend)
             for twin in (pickle.loads(pickled), copy.copy(method), copy.deepcopy(method)):
                 assert_same({name: twin(*arguments)}, {name: expected}, 0.0)
         assert_same(results_of(copy.deepcopy(ours)), results_of(ours), 0.0)
-    # A pickle holds robots, at run time and as given, neither machine code nor other methods.
-    assert len(pickled) < 3 * len(pickle.dumps(ours.model))
+    # A pickle holds the robot, neither its machine code nor that of other methods.
+    assert len(pickled) < 10_000
 
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])

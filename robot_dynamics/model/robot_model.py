@@ -115,9 +115,8 @@ class RobotModel:
                 array: Array = np.array(value, dtype=kind)
                 array.setflags(write=False)
                 object.__setattr__(self, item.name, array)
-        own = replace(
-            self.base, com=np.array(self.base.com), inertia_com=np.array(self.base.inertia_com)
-        )
+        base = self.base
+        own = replace(base, com=_own(base.com), inertia_com=_own(base.inertia_com))
         object.__setattr__(self, 'base', own)
         _check(self)
 
@@ -277,6 +276,15 @@ def check_vector(model: RobotModel, **vectors: Any) -> None:
                 f'{name} has shape {np.shape(value)}; robot {model.name!r} has '
                 f'{model.n} joints, so it must be ({model.n},)'
             )
+
+
+def _own(values: ArrayLike) -> Array:
+    """Return a read-only copy of an array; the array itself if another model has made it so."""
+    if isinstance(values, np.ndarray) and values.flags.owndata and not values.flags.writeable:
+        return values
+    copy: Array = np.array(values, dtype=float)
+    copy.setflags(write=False)
+    return copy
 
 
 def _check(model: RobotModel) -> None:
