@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callers of an object that use their arrays again, or keep its results."""
 
+import enum
+import importlib
+import inspect
+import pkgutil
+
 import numpy as np
 
 from robot_dynamics.control import Reference
@@ -60,3 +65,20 @@ def check_reuse(case):
     assert len(own.results) == len(reused.results) > 0
     for wanted, found in zip(own.results, reused.results, strict=True):
         np.testing.assert_array_equal(found, wanted)
+
+
+def objects_of(packages, *modules):
+    """Return the public classes of packages and modules that may keep an array of their caller."""
+    found = [
+        importlib.import_module(one.name)
+        for package in packages
+        for one in pkgutil.walk_packages(package.__path__, f'{package.__name__}.')
+    ]
+    return {
+        kind
+        for module in [*found, *modules]
+        for name, kind in inspect.getmembers(module, inspect.isclass)
+        if kind.__module__ == module.__name__ and not name.startswith('_')
+        if not issubclass(kind, tuple | enum.Enum | Exception)
+        if not getattr(kind, '_is_protocol', False)
+    }

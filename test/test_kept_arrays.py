@@ -4,16 +4,12 @@
 `control` is in test/control/test_kept_arrays.py.
 """
 
-import enum
-import importlib
-import inspect
-import pkgutil
 from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kept_arrays import check_reuse
+from kept_arrays import check_reuse, objects_of
 
 import robot_dynamics as rd
 from robot_dynamics import closed_chains, model, simulation
@@ -307,18 +303,6 @@ def test_a_reused_array_changes_no_later_result(case):
 
 
 def test_every_object_of_simulation_is_tested():
-    modules = [
-        importlib.import_module(one.name)
-        for package in (simulation, closed_chains, model)
-        for one in pkgutil.walk_packages(package.__path__, f'{package.__name__}.')
-    ]
-    kinds = {
-        kind
-        for module in modules
-        for name, kind in inspect.getmembers(module, inspect.isclass)
-        if kind.__module__ == module.__name__ and not name.startswith('_')
-        if not issubclass(kind, tuple | enum.Enum | Exception)
-        if not getattr(kind, '_is_protocol', False)
-    }
+    kinds = objects_of([simulation, closed_chains, model])
     tested = {kind for case in CASES for kind in case}
     assert {kind.__name__ for kind in kinds - tested} == RECORDS

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of control keep no array of their caller: a reused buffer changes no later result."""
 
-import enum
-import importlib
-import inspect
 import itertools
-import pkgutil
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from kept_arrays import check_reuse
+from kept_arrays import check_reuse, objects_of
 
 import robot_dynamics as rd
 from robot_dynamics import control
@@ -353,14 +349,6 @@ def test_a_reused_array_changes_no_later_result(case):
 
 
 def test_every_object_of_control_is_tested():
-    packages = pkgutil.iter_modules(control.__path__, f'{control.__name__}.')
-    modules = [*(importlib.import_module(one.name) for one in packages), memory]
-    kinds = {
-        kind
-        for module in modules
-        for name, kind in inspect.getmembers(module, inspect.isclass)
-        if kind.__module__ == module.__name__ and not name.startswith('_')
-        if not issubclass(kind, tuple | enum.Enum | Exception)
-    }
+    kinds = objects_of([control], memory)
     tested = {kind for case in CASES for kind in case}
     assert {kind.__name__ for kind in kinds - tested} == RECORDS
