@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded fuzzing: changes valid files by a seed, and lists what their reader does not expect.
+"""Bounded fuzzing: random changes of valid files, and the faults of their readers.
 
-A file is read, or rejected by an error of the package: any other exception is a traceback, a read
-that does not end within LONGEST is a hang, and a number that another library reads differently is
-a difference. Each file is read in a child process, which a crash of a library may end.
+A reader returns a value or raises an error of the package. Any other exception is a traceback; a
+read that does not end within LONGEST is a hang; a number that a second reader reads differently is
+a difference. Files are read in a child process, because a library may crash.
 """
 
 import argparse
@@ -43,7 +43,7 @@ ODD = [
 
 
 class Outcome(NamedTuple):
-    """What became of a file."""
+    """Outcome of a file."""
 
     kind: str  # read, compared, rejected, or one of FAULTS
     text: str = ''
@@ -130,7 +130,7 @@ CHANGES = [
 
 
 def outcome(surface, path):
-    """Return what became of a file."""
+    """Return the outcome of a file."""
     try:
         value = surface.read(path)
     except RobotDynamicsError:
@@ -154,7 +154,7 @@ def file_of(surface, seed, k):
 
 
 def work(surface, seed, numbers, path, pipe):
-    """Send (k, what became of file k) for each of some numbers."""
+    """Send (k, outcome of file k) for each of some numbers k."""
     warnings.simplefilter('ignore')
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -169,7 +169,7 @@ def work(surface, seed, numbers, path, pipe):
 
 
 def outcomes(surface, seed, number):
-    """Yield (k, what became of file k)."""
+    """Yield (k, outcome of file k)."""
     context = multiprocessing.get_context('fork')
     following = 0
     with TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `./run fuzz` reads: valid files, their reader, and another reader of their numbers."""
+"""Files for `./run fuzz`: valid ones, their reader, and a second reader of their numbers."""
 
 import contextlib
 import csv
@@ -79,8 +79,8 @@ def urdf_files():
 
 def compare_urdf(path, _model):
     if b'\t' in path.read_bytes():
-        raise ValueError('between numbers it expects spaces, and omits a body with tabs')
-    # It takes an axis that is within 1e-12 of z for z.
+        raise ValueError('urdfdom omits a body with tabs between its numbers')
+    # Pinocchio takes an axis within 1e-12 of z for z.
     test_against_pinocchio.compare(path, tolerance=1e-11)
 
 
@@ -367,6 +367,14 @@ SURFACES = {
             'bag',
             '.mcap',
             lambda: bag_files('mcap'),
+            read_recorded_bag,
+            'rosbags',
+            compare_bag,
+        ),
+        Surface(
+            'bag-sqlite3',
+            '.db3',
+            lambda: bag_files('sqlite3'),
             read_recorded_bag,
             'rosbags',
             compare_bag,
