@@ -106,7 +106,7 @@ def check_identified(urdf: bytes, text: str) -> None:
 
 
 def _flat(tree: dict[str, Any], prefix: str = '') -> Iterator[tuple[str, Any]]:
-    """Yield name and value of each parameter; an empty group is a value, which none accepts."""
+    """Yield the name and value of each parameter. An empty group has the value {}."""
     for key, value in tree.items():
         if isinstance(value, dict) and value:
             yield from _flat(value, f'{prefix}{key}.')

@@ -208,8 +208,9 @@ class LiveDiagnosis:
 
     def add(self, new: ObservedState) -> None:
         """Add a differing observation; diagnose all of them if they are enough."""
-        self.changed, new = False, ObservedState(*map(np.array, new))
-        self._differing = most_distinct([*self._differing, new])
+        self.changed = False
+        own = ObservedState(*map(np.array, new))
+        self._differing = most_distinct([*self._differing, own])
         self._count += 1
         *rows, reported = (np.array(column) for column in zip(*self._differing, strict=True))
         states = States(*rows)
@@ -226,7 +227,7 @@ class LiveDiagnosis:
             self.cause, self._count, self._next = None, 1, FIRST_DIAGNOSIS
         if self.cause is None:
             # The observations may be of different mistakes: begin with the newest.
-            self._differing = [new]
+            self._differing = [own]
 
 
 def most_distinct(observations: Sequence[ObservedState]) -> list[ObservedState]:
