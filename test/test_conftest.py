@@ -76,6 +76,7 @@ def test_only_tests_of_processes_and_browsers_run_again(tmp_path, processes):
     }
 
 
+@pytest.mark.slow
 def test_without_the_option_none_runs_again(tmp_path):
     found = outcomes(tmp_path)
     assert {outcome for outcome, _ in found} == {'FAILED'}

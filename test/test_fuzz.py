@@ -54,6 +54,7 @@ def planted(monkeypatch):
     return surface
 
 
+@pytest.mark.slow
 def test_each_fault_is_found_and_the_next_files_are_read(planted):
     number = 2 * len(OUTCOMES)
     found = [(k, one.kind) for k, one in fuzz.outcomes(planted, 0, number)]

@@ -65,6 +65,7 @@ def test_an_interrupt_during_an_import_is_one_line(count):
         assert (ended.returncode, ended.stderr) == (130, 'robot-dynamics: interrupted\n'), name
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_an_interrupt_is_raised_after_the_import_that_would_replace_it(tmp_path):
     # As NumPy and others do: an extension that cannot be imported is another error.

@@ -107,6 +107,7 @@ def test_every_function_agrees_with_pinocchio(arm):
     assert_same_as_pinocchio(arm, arm.model)
 
 
+@pytest.mark.slow
 def test_gravity_and_a_payload_can_be_given_at_run_time(arm):
     link = arm.model.body_names[arm.model.nb // 2]
     load = 1.5, [0.1, -0.2, 0.3], np.diag([0.01, 0.02, 0.02])
@@ -138,6 +139,7 @@ def test_out_is_filled(arm, method):
         np.testing.assert_array_equal(array, reference)
 
 
+@pytest.mark.slow
 def test_without_a_compiler_results_agree(arm):
     slow, (q, qd, x) = Dynamics(arm.model, backend='python'), state(arm)
     for method, count in METHODS.items():
@@ -148,6 +150,7 @@ def test_without_a_compiler_results_agree(arm):
             assert_agrees(result, reference, tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('arm', 'integrator'),
     [
@@ -182,7 +185,7 @@ def test_a_simulation_takes_steps_of_the_same_accelerations(arm, integrator):
     np.testing.assert_array_equal(together.qd[2], path.qd[-1])
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_many_joints_may_follow_others():
     n, rng = 40, np.random.default_rng(0)
     S = np.eye(n)[:, :37]

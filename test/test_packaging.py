@@ -162,6 +162,7 @@ def installed(tmp_path_factory):
     return Installation(prefix)
 
 
+@pytest.mark.slow
 def test_all_modules_are_installed(installed):
     files = {
         path.relative_to(CHECKOUT / 'robot_dynamics')
@@ -301,6 +302,7 @@ LOCAL = (
 )
 
 
+@pytest.mark.slow
 def test_imports_of_tests_are_declared(installed):
     known = DEPENDENCIES | TEST_DEPENDENCIES
     imported = {
@@ -315,6 +317,7 @@ def test_imports_of_tests_are_declared(installed):
     assert distributions - required_distributions(installed) == set()
 
 
+@pytest.mark.slow
 def test_tests_are_collected_without_what_has_no_rosdep_key():
     known = DEPENDENCIES | TEST_DEPENDENCIES
     stops = {

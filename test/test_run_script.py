@@ -84,6 +84,7 @@ def run_tests(script, free, used):
     return int(pid), Path(scratch), ended
 
 
+@pytest.mark.slow
 def test_leftovers_of_the_tests_are_removed_and_those_of_others_stay(files):
     free, used, strange = files
     strange.touch()
@@ -101,6 +102,7 @@ def test_leftovers_of_the_tests_are_removed_and_those_of_others_stay(files):
         other.wait()
 
 
+@pytest.mark.slow
 def test_shared_memory_from_before_and_in_use_stays(files):
     before, used, _ = files
     before.touch()
@@ -112,6 +114,7 @@ def test_shared_memory_from_before_and_in_use_stays(files):
     assert not scratch.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('number', [signal.SIGINT, *soak([signal.SIGTERM])])
 def test_interrupted_tests_are_ended_with_all_they_started(files, number):
     free, used, _ = files
@@ -194,6 +197,7 @@ def test_only_parts_of_nodes_have_no_tests_of_their_own():
     assert {file.parts[1] for file in without} <= {'__init__.py', 'ros'}
 
 
+@pytest.mark.slow
 def test_mutate_lists_the_changes_that_no_test_finds(tmp_path):
     pytest.importorskip('mutmut', reason='mutmut comes with the extra mutate')
     checkout = tmp_path / 'checkout'

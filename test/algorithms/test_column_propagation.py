@@ -35,6 +35,7 @@ def test_results_in_the_base_frame_equal_those_of_propagation(monkeypatch, funct
     np.testing.assert_allclose(in_base, propagated, rtol=0, atol=2000 * EPS * scale)
 
 
+@pytest.mark.slow
 def test_a_long_chain_takes_fewer_operations_in_the_base_frame(monkeypatch):
     chain = canonical_tree(random_tree(30, np.random.default_rng(0), branching=0.0))
     for function, inputs in [(alg.crba, ('q',)), (alg.coriolis_matrix, ('q', 'qd'))]:

@@ -19,6 +19,7 @@ def _few_samples(monkeypatch):
     monkeypatch.setattr(batches, 'FEW', 11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', ['chain', 'fork'])
 def test_all_sides_agree_and_have_a_time(name, request):
     robot = request.getfixturevalue(name)

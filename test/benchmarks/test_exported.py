@@ -30,6 +30,7 @@ def test_each_ratio_has_its_bound():
     assert [cell.strip() for cell in cells[3:9]] == ['100', '2000', '20.0', '3000', '15000', '5.0']
 
 
+@pytest.mark.slow
 def test_arms_are_written_for_both(tmp_path):
     """The model in C++ has the numbers that Pinocchio read."""
     exported.write(tmp_path, ['ur5'])

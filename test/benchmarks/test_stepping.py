@@ -8,6 +8,7 @@ from benchmarks.clock import Effort
 SHORT = Effort(repeats=1, seconds=1e-4)
 
 
+@pytest.mark.slow
 def test_both_simulators_agree(fork):
     run = stepping.measure(fork, SHORT)
     assert run.error < 1e-10

@@ -136,6 +136,7 @@ def test_a_xacro_file_is_expanded_with_a_notice(run, tmp_path):
     assert load_urdf(out).joint_names == load_urdf(PANDA).joint_names
 
 
+@pytest.mark.slow
 def test_an_inconsistent_tensor_is_an_error_and_repaired(run, tmp_path):
     out = tmp_path / 'out.urdf'
     path = robots.path('xarm6')

@@ -156,6 +156,7 @@ def test_validate_fails_beyond_the_tolerance(run):
     assert output.startswith('FAIL: panda against ')
 
 
+@pytest.mark.slow
 def test_validate_that_compares_nothing_is_no_success(run, tmp_path, monkeypatch):
     for package in ('pybullet', 'mujoco', 'pinocchio'):
         (tmp_path / f'{package}.py').write_text(f'raise ImportError("No module {package}")')

@@ -62,6 +62,7 @@ def test_the_factor_leaves_the_stated_share_of_hours_clean():
     assert 0.5 * (1 - CLEAN) / 5 < 1 - clean < 5 * (1 - CLEAN)
 
 
+@pytest.mark.slow
 def test_joints_whose_remembered_friction_is_above_what_was_learned_are_named():
     # 0.1 and 1.0 N m are below the largest of the torques, about 4 standard deviations.
     learned = free_motion(150.0)

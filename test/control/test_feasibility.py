@@ -85,6 +85,7 @@ def test_no_torque_is_above_the_limit_by_pinocchio_after_slowing_down(name):
             assert found.speed < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('seed', [0, 1, *soak(range(2, 6))])
 def test_the_largest_speed_is_tight(seed, elbow):
     rng = np.random.default_rng(seed)

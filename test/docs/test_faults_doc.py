@@ -6,6 +6,8 @@ import re
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 TEST = Path(__file__).parents[1]
 ROOT = TEST.parent
 PAGE = (ROOT / 'docs' / 'reference' / 'faults.md').read_text()
@@ -78,6 +80,7 @@ def test_the_tests_of_rows_exist():
             assert name in functions_of(path), f'{path}::{name}'
 
 
+@pytest.mark.slow
 def test_logged_texts_are_in_the_sources():
     texts, parts = source_texts(), []
     for _, _, logged, _ in ROWS:

@@ -78,6 +78,7 @@ def test_pictures_are_there_and_small():
         assert 10_000 < (ROOT / 'docs' / 'guides' / name).stat().st_size < 200_000
 
 
+@pytest.mark.slow
 def test_the_example_in_python_runs():
     (code,) = re.findall(r'```python\n(.*?)```', PAGE, re.DOTALL)
     names = {}

@@ -5,10 +5,13 @@ import re
 import warnings
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FILE = ROOT / 'docs' / 'guides' / 'simulation_batch.md'
 
 
+@pytest.mark.slow
 def test_the_example_prints_the_values_of_the_page(monkeypatch):
     monkeypatch.chdir(ROOT)
     code = re.findall(r'```python\n(.*?)```', FILE.read_text(encoding='utf-8'), re.DOTALL)[0]

@@ -73,6 +73,7 @@ def follow(robot, q, first, count):
     return np.array([robot.torque((first + k) * MS, q) for k in range(count)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('side', [1.0, *soak([-1.0])], ids=['', 'mirrored'])
 @pytest.mark.parametrize('choice', ['hold', 'gravity_only'])
 def test_a_collision_ends_the_motion_softly_at_the_arm(graph, elbow, choice, side):

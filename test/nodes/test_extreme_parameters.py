@@ -73,6 +73,7 @@ def turns(graph, node, seconds=0.03):
 FAST = 'dynamics_node', 'markers_node', 'simulator_node'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('name', [*FAST, *soak(name for name in NODES if name not in FAST)])
 def test_extremes_at_run_time(graph, name, monkeypatch):
     node = graph.start(node_class(name, monkeypatch))

@@ -265,6 +265,7 @@ def test_torques_of_a_huge_mass_stay_within_the_effort_limits(graph, elbow_urdf)
     assert node.health.counts['torque at its limit'] == 1
 
 
+@pytest.mark.slow
 def test_a_description_that_is_not_latched_is_named_and_not_waited_for_in_vain(
     graph, elbow_urdf, capfd
 ):

@@ -10,6 +10,7 @@ import signal
 
 import numpy as np
 import pytest
+import tiers
 
 pytest.importorskip('rclpy')
 
@@ -139,7 +140,7 @@ def cell(graph, tmp_path):
     remove_segments(before)
 
 
-@pytest.mark.parametrize('fault', ['stopped', 'killed'])
+@pytest.mark.parametrize('fault', ['killed', *tiers.soak(['stopped'])])
 def test_the_observer_ends_in_motion_and_the_motion_goes_on(cell, fault):
     cell.move(GOAL)
     if fault == 'stopped':

@@ -6,6 +6,7 @@ import time
 
 import numpy as np
 import pytest
+import tiers
 
 pytest.importorskip('rclpy')
 
@@ -161,13 +162,16 @@ class Driven:
 
 
 EVENTS = list(dict.fromkeys(event for _, event, _ in TABLE))
-WITHOUT_CONDITION = [(mode, event, '') for mode in Mode for event in EVENTS]
+# What changes no mode, event by event
+UNCHANGED = [case for mode in Mode for event in EVENTS if (case := (mode, event, '')) not in TABLE]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ('mode', 'event', 'condition'),
-    dict.fromkeys([*WITHOUT_CONDITION, *TABLE]),
+    [
+        *tiers.slow_rows([*TABLE, *UNCHANGED[::3]]),
+        *tiers.soak_rows([*UNCHANGED[1::3], *UNCHANGED[2::3]]),
+    ],
     ids=lambda item: item.name if isinstance(item, Mode) else item,
 )
 def test_the_mode_changes_as_the_table_says(graph, monkeypatch, mode, event, condition):

@@ -844,6 +844,7 @@ def raising(*_):
     raise np.linalg.LinAlgError('Array must not contain infs or NaNs')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('choice', ['hold', 'gravity'])
 def test_a_watchdog_that_fails_holds_the_arm_until_it_is_enabled_again(
     graph, elbow, monkeypatch, choice

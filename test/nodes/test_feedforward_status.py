@@ -186,6 +186,7 @@ def test_the_state_of_the_controller_is_published_where_its_message_is_installed
 # -- status -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_status_has_one_word_for_what_the_node_does(graph):
     robot = Robot(graph, kp=[100.0], silence_timeout=1.0)
     robot.wait_for_word('waiting')

@@ -77,6 +77,7 @@ def files():
     return Files()
 
 
+@pytest.mark.slow
 def test_the_identification_predicts_the_efforts_of_the_arm(files):
     q, qd, qdd = PATH.sample(np.array(TIMES))
     tau = Dynamics(files.true).inverse_dynamics(q, qd, qdd)

@@ -56,6 +56,7 @@ def test_a_signal_ends_a_node_cleanly(node, number, robot_file):
     assert 'Traceback' not in rest
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_node_that_still_waits_for_its_robot(number):
@@ -86,6 +87,7 @@ def test_a_signal_ends_a_node_that_waits_for_its_robot(graph):
     assert 'Traceback' not in output
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_an_ended_controller_publishes_a_last_torque(graph, robot_file):
     process = start_node('feedforward_node', '-p', robot_file)
@@ -197,6 +199,7 @@ def test_several_nodes_in_one_process(graph, robot_file):
     assert [names for names in reported if names] == [expected] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_node_that_cannot_start_ends_all_of_its_process(tmp_path):
     bad = ('-p', 'robot_description:=\'<robot name="x"/>\'')

@@ -261,6 +261,7 @@ def test_thresholds_in_force_stay_in_force_while_learning(graph):
     assert observing.contacts[-1].message == 'collision'
 
 
+@pytest.mark.slow
 def test_a_contact_while_learning_is_listed_and_empty_thresholds_start_afresh(graph):
     observing = Learning(graph, **THRESHOLDS)
     observing.learn(True)
@@ -375,6 +376,7 @@ def test_velocities_that_are_missing_are_counted_or_differentiated(graph, sign):
     np.testing.assert_allclose(observing.torques[-1], push, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_payload_of_the_last_states_is_estimated_on_request(graph):
     observing = Observing(graph, payload__link='forearm', diagnostics_period=60.0)
     node = observing.node

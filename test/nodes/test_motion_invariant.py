@@ -748,6 +748,7 @@ class Motions(RuleBasedStateMachine):
         self.gate.limit(self.limits)
 
 
+@pytest.mark.slow
 def test_whatever_happens_no_reference_and_no_torque_jumps():
     run_state_machine_as_test(
         Motions, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)

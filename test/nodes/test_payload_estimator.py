@@ -60,6 +60,7 @@ def publish(graph, node, states, t, q, qd, effort):
         graph.until(lambda b=before: node.health.inputs != b, f'state {k}')
 
 
+@pytest.mark.slow
 def test_the_payload_of_the_last_states_is_published_and_not_applied(graph, start, motion):
     node, states = start(frame_prefix='left/', diagnostics_period=0.1)
     estimates = graph.listen(InertiaStamped, 'dynamics_node/payload_estimate', qos.LATCHED)

@@ -223,6 +223,7 @@ def test_a_correct_arm_in_motion_passes(graph, swing, disturbed):
     assert outputs.report[0] == DiagnosticStatus.OK, outputs.report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('gravity', [[0.0, 0.0, 9.81], [0.0, 0.0, 0.0]], ids=['up', 'none'])
 def test_a_simulator_with_another_gravity_fails(graph, swing, gravity):
     graph.start(DynamicsNode)
@@ -370,6 +371,7 @@ def test_parameters_of_the_robot_are_those_of_the_comparison(start):
     assert outputs.verdict('PASS')[0] == DiagnosticStatus.OK
 
 
+@pytest.mark.slow
 def test_rotors_of_the_parameters_are_compared_as_well(graph, start):
     graph.start(DynamicsNode, rotor_inertia=[0.1, 0.05])
     _, outputs = start(rotor_inertia=[0.1, 0.05])
@@ -403,6 +405,7 @@ def test_the_engine_ends_with_the_node(graph, start):
         os.kill(pid, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(('tolerance', 'code'), [('1.0e-6', 0), ('0.0', 1)])
 def test_one_shot_ends_with_the_verdict_as_exit_code(elbow_urdf, tmp_path, tolerance, code):
     file = tmp_path / 'elbow.urdf'

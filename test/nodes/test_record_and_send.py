@@ -382,6 +382,7 @@ def test_an_invalid_name_is_named_with_its_option(tmp_path, motion, capsys, name
     assert error.count('\n') == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('missing', 'name', 'reason'),
     [
@@ -466,7 +467,7 @@ def test_a_violated_tolerance_is_exit_code_1(graph, still, motion):
     [
         ('stop', 'cancelled: stopped by ~/stop'),
         ('replace', 'replaced by another trajectory'),
-        ('disable', 'cancelled: disabled'),
+        pytest.param('disable', 'cancelled: disabled', marks=pytest.mark.soak),
         ('deactivate', 'inactive'),
     ],
 )

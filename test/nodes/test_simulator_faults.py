@@ -72,6 +72,7 @@ def commander():
     remove_segments(before)
 
 
+@pytest.mark.slow
 @pytest.mark.processes
 def test_a_flood_of_commands_neither_stops_nor_deafens_it(graph, commander):
     view = SimulatorView(graph, diagnostics_period=0.1)
@@ -373,6 +374,7 @@ def test_the_speed_may_change_any_time(graph):
     assert view.node.parameters.real_time_factor == 0.5
 
 
+@pytest.mark.slow
 def test_a_slow_simulation_that_gets_faster_is_polled_as_often_at_once(graph):
     view = SimulatorView(graph, hold_until_command=False, real_time_factor=1e-3)
     view.state()

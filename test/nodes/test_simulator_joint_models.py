@@ -181,6 +181,7 @@ def test_a_coefficient_that_a_law_lacks_rejects_the_node(graph):
         graph.start(SimulatorNode, friction__law='stribeck', friction__load=[0.1])
 
 
+@pytest.mark.slow
 def test_an_arm_that_falls_stops_at_its_limits(graph):
     view = SimulatorView(graph, real_time_factor=0.0, hold_until_command=False)
     graph.until(lambda: view.node.loop.time > 5, 'the end of the fall')

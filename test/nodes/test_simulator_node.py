@@ -29,6 +29,7 @@ def test_it_rests_at_the_start_until_the_first_command(graph):
         assert list(message.effort) == [0, 0]
 
 
+@pytest.mark.slow
 def test_states_are_one_time_step_apart(graph):
     # Slow enough that a busy machine loses no state.
     view = SimulatorView(graph, time_step=0.002, real_time_factor=0.1)
@@ -301,6 +302,7 @@ def test_feedforward_holds_the_arm_in_lock_step_and_survives_a_restart_and_a_res
     assert second.failure is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('sends', ['nothing', 'unstamped', 'stamped'])
 def test_lock_step_without_a_publisher_of_stamped_commands_is_said(
     graph, sends, monkeypatch, capfd

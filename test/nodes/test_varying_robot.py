@@ -183,6 +183,7 @@ class Judged:
         return self.node.figures()['verdict']
 
 
+@pytest.mark.slow
 @needs_engine
 def test_the_validator_compares_with_the_payload_of_the_dynamics_node(graph, capfd):
     """No verdict about a loaded robot is one about an unloaded one."""

@@ -197,6 +197,7 @@ def test_batches_threads_and_single_arms_give_the_same_bits(
             assert_same(run, here)
 
 
+@pytest.mark.slow
 def test_other_processes_give_the_same_bits(arm, start, perturbations):
     options = {'steps': STEPS, 'record_every': 10, 'perturbations': perturbations}
     # Python functions pickle by name, and other processes do not import this test.

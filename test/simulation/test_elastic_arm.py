@@ -107,6 +107,7 @@ def test_the_accelerations_are_those_of_the_formulation():
         assert found == pytest.approx(np.append(*expected), rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_difference_to_a_rigid_joint_falls_as_one_over_k():
     arm = Dynamics(geared(planar_2r()))
     q0 = np.array([0.4, -0.9])
@@ -247,6 +248,7 @@ EVENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('event', [*soak([name for name in EVENTS if name != 'both']), 'both'])
 @pytest.mark.parametrize('stiffness', [*soak([1e5, 1e7]), 1e9])
 def test_springs_too_fast_for_a_step_gain_no_energy_from_stops_and_friction(stiffness, event):

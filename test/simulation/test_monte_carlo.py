@@ -57,6 +57,7 @@ def test_samples_are_independent():
     assert np.abs(np.corrcoef(columns.T) - np.eye(7)).max() < 0.15
 
 
+@pytest.mark.slow
 def test_the_seed_determines_the_study(arm, result):
     again = monte_carlo.study(arm, **SMALL)
     other = monte_carlo.study(arm, **SMALL, seed=1)

@@ -124,8 +124,11 @@ def test_formulations_pass_on_a_path(formulation):
     assert report.passed, report
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('formulation', FORMULATIONS, ids=lambda f: f.__name__.split('.')[-1])
+@pytest.mark.parametrize(
+    'formulation',
+    [*tiers.slow(FORMULATIONS[:2]), *tiers.soak(FORMULATIONS[2:])],
+    ids=lambda f: f.__name__.split('.')[-1],
+)
 def test_all_formulations_pass_on_a_real_arm(formulation):
     model = robots.load('ur5')
     report = check(model, **functions_of_module(formulation, model))

@@ -249,6 +249,7 @@ def test_any_text_parses_or_is_rejected(text):
     parse_or_reject(text)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_any_damaged_bytes_parse_or_are_rejected(data):
@@ -274,6 +275,7 @@ def xml_text(text):
     return ''.join(c for c in text if c >= ' ' and not 0xD800 <= ord(c) < 0xE000)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_any_changed_robot_parses_or_is_rejected(data):

@@ -72,6 +72,7 @@ def test_power_balance_with_rotors_friction_and_contact(model, seed):
     assert laws.power_balance_with_losses(arm, q, qd, tau, wrench, frame) < SMALL
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(model=trees(), seed=seeds)
 def test_laws_under_a_coordinate_map(model, seed):

@@ -118,6 +118,7 @@ def test_a_system_with_another_gravity_is_explained(comparison):
     assert live(comparison).keys() == {'live torque', 'live gravity torque'}
 
 
+@pytest.mark.slow
 def test_a_cause_is_replaced_when_the_system_restarts_with_another_mistake(comparison):
     model = comparison.arm.model
     for seen in observations(Dynamics(model.with_gravity((0.0, 0.0, 9.81)))):
@@ -136,6 +137,7 @@ def test_a_cause_is_replaced_when_the_system_restarts_with_another_mistake(compa
     assert 'those of gravity (0, -9.81, 0)' in comparison.report.cause
 
 
+@pytest.mark.slow
 def test_an_unexplained_difference_does_not_hide_a_later_mistake(comparison):
     rng = np.random.default_rng(5)
     for seen in observations(comparison.arm, 150):

@@ -290,6 +290,7 @@ def test_a_recording_shows_measured_and_computed_torques(arm, tmp_path):
         window.close()
 
 
+@pytest.mark.soak
 def test_a_time_is_typed_on_a_busy_machine(arm, monkeypatch):
     """5 is shown late, when 5.4 has arrived and its callback has not begun."""
     model = arm.model

@@ -356,6 +356,7 @@ assert f([[0.5], [0.5]]).shape == (2, 50)
 """
 
 
+@pytest.mark.slow
 def test_processes_share_a_cache(own_directory):
     def run(k):
         code = PROCESS % (k % 3 + 1, k % 3 + 1, k % 3 + 1)

@@ -101,6 +101,7 @@ def test_an_old_llvmlite_is_not_used(monkeypatch):
         machine_code.why_not.cache_clear()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('machine')
 def test_long_programs_compile_and_agree():
     def function(x):

@@ -10,6 +10,7 @@ import pytest
 from tiers import soak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('calls', [1000, *soak([4000])])
 @pytest.mark.parametrize('seed', [1, *soak([2])])
 def test_no_call_crashes(wrapper, seed, calls):

@@ -207,7 +207,7 @@ def test_results_without_axes_are_numbers():
     assert {type(result) for result in results} == {np.float64}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize('more', [0, 1])
 def test_large_results_are_not_kept(more):
     size = LARGEST_RECYCLED + more
@@ -226,6 +226,7 @@ def test_large_results_are_not_kept(more):
     assert (after - before >= 8 * size) == (more == 0)
 
 
+@pytest.mark.slow
 def test_recycled_results_are_released_with_the_function():
     class Alone(NamedTuple):
         a: np.ndarray

@@ -170,6 +170,7 @@ def test_halves_that_differ_are_part_of_the_error(sign, monkeypatch):
     assert found.reason == 'not certain, not removed'
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('delay', [0.03, *tiers.soak([-0.03])])
 def test_long_delays_are_confirmed_by_the_other_half(delay, monkeypatch):
     problem = problem_of(UR5, late(rigid(1, FRICTION['stribeck']), delay), monkeypatch)

@@ -21,6 +21,7 @@ def mirrored(one, side):
     return replace(one, q=side * one.q, qd=side * one.qd, effort=side * one.effort)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('efforts', ['torques', 'currents'])
 @pytest.mark.parametrize('seed', [1, *soak([2, 3])])
 def test_coulomb_friction_is_not_taken_for_another_law(seed, efforts):

@@ -178,6 +178,7 @@ def test_velocities_that_lag_or_lead_are_aligned(lag):
     assert found.validation.after_rms == pytest.approx(same.validation.after_rms, rel=0.2)
 
 
+@pytest.mark.slow
 def test_velocities_noisier_than_the_derivative_of_the_positions_are_not_used():
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.02)
     found = identify(Dynamics(ELBOW), one)
@@ -307,6 +308,7 @@ def test_a_test_recording_without_motion_is_rejected():
         identify(Dynamics(ELBOW), one, test=shortened(one, 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('change', 'joints'),
     [
@@ -470,12 +472,11 @@ def fitted(ur5):
     return currents(ur5, 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ('motion', 'allowed'),
     [
-        pytest.param(None, 0.6, id='Fourier'),
-        pytest.param(point_to_point, 0.7, id='point to point'),
+        pytest.param(None, 0.6, id='Fourier', marks=pytest.mark.soak),
+        pytest.param(point_to_point, 0.7, id='point to point', marks=pytest.mark.slow),
     ],
 )
 def test_currents_are_predicted_better_than_by_each_joint_alone(ur5, fitted, motion, allowed):
@@ -531,6 +532,7 @@ def identified_currents(recordings, factors):
     return identify(Dynamics(ELBOW), one, efforts='currents', test=test, payload=payload)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     'factors', [*soak([(-1.0, 1.0), (1.0, -1.0), (-1.0, -1.0), (20.0, 1.0)]), (-1.0, 0.05)]
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tiers
 import yaml
 
 pytest.importorskip('rosbags')
@@ -67,9 +68,14 @@ def require_recovered(found):
     assert (found.validation.after_rms < 0.02 * found.validation.effort_rms).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('model', [MODEL, MIRRORED], ids=['arm', 'mirrored'])
-@pytest.mark.parametrize('matrix', [((1, 0), (-1, 1)), ((1, 0.4), (-0.7, 1))])
+@pytest.mark.parametrize(
+    ('model', 'matrix'),
+    [
+        *tiers.slow_rows([(MODEL, ((1, 0), (-1, 1))), (MIRRORED, ((1, 0.4), (-0.7, 1)))]),
+        *tiers.soak_rows([(MIRRORED, ((1, 0), (-1, 1))), (MODEL, ((1, 0.4), (-0.7, 1)))]),
+    ],
+    ids=['arm', 'mirrored, closed', 'mirrored', 'closed'],
+)
 def test_friction_and_rotors_of_coupled_motors_are_found(model, matrix):
     coupling = coupled(matrix=matrix)
     joints, shafts = recorded_coupled(model, coupling)
@@ -91,6 +97,7 @@ def test_friction_and_rotors_of_coupled_motors_are_found(model, matrix):
     assert share[0].max() > 5 * share[1].max()
 
 
+@pytest.mark.slow
 def test_unknown_gains_of_currents_are_those_of_the_motors():
     coupling = coupled()
     _, shafts = recorded_coupled(MODEL, coupling)
@@ -170,6 +177,7 @@ def files(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_urdf_has_the_friction_of_motors_that_turn_by_one_joint(files):
     before, after = load_urdf(files / 'arm.urdf'), load_urdf(files / 'out.urdf')
     figures = json.loads((files / 'out.json').read_text())

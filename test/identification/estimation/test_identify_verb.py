@@ -280,6 +280,7 @@ def identified(strange, monkeypatch, run):
     return identified
 
 
+@pytest.mark.slow
 def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
     urdf, figures, report = (tmp_path / f'a.{suffix}' for suffix in ('urdf', 'json', 'html'))
     assert identified('--output', urdf, '--json', figures, '--report', report)[0] == 0

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import tiers
 from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 
@@ -26,6 +27,7 @@ RNG = np.random.default_rng
 ELBOW = load_urdf(share_file('urdf/planar_2r.urdf'))
 
 
+@pytest.mark.slow
 def test_a_joint_with_correlated_residuals_keeps_its_weight():
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), noise=0.003)
     # Vibration of joint 2, of one size in each second.
@@ -127,8 +129,9 @@ def test_the_automatic_cutoff_is_at_most_twelve_hertz():
     assert identify(Dynamics(ELBOW), one).signals.cutoff <= 12.0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(('seconds', 'sign'), [(1, 1.0), (3, 1.0), (3, -1.0)])
+@pytest.mark.parametrize(
+    ('seconds', 'sign'), [*tiers.slow_rows([(3, -1.0)]), *tiers.soak_rows([(1, 1.0), (3, 1.0)])]
+)
 def test_residuals_that_last_for_seconds_count_as_one(seconds, sign):
     one = recorded(wrong(ELBOW, viscous=0.4, coulomb=0.3), duration=150.0, rate=100.0)
     # What the model lacks: torques of one size for so long.

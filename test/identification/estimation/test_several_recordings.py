@@ -89,8 +89,7 @@ def test_after_the_validation_all_samples_are_fitted():
     assert 'all of them after the validation' in text(found)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize('delay', [0.004, 0.0, -0.004])
+@pytest.mark.parametrize('delay', [*slow([-0.004]), *soak([0.004, 0.0])])
 def test_a_delay_beside_friction_with_memory_is_covered(delay):
     friction = load_memory([0.4, 0.4], [0.5, 0.5], [0.2, 0.2], 2e-3)
     one = recorded(wrong(ELBOW), noise=0.003, friction=friction)

@@ -65,6 +65,7 @@ def test_a_bag_of_the_simulator_is_explained(recorded, capsys):
     assert 'no cause exceeds the noise' in shown
 
 
+@pytest.mark.slow
 def test_friction_that_another_description_lacks_is_found(recorded, elbow_urdf, tmp_path, capsys):
     other = tmp_path / 'other.urdf'
     other.write_text(elbow_urdf.replace('friction="0.05"', 'friction="0.35"'))

@@ -219,6 +219,7 @@ def test_an_error_is_one_line(bags, run, bag, options, message):
     assert errors.count('\n') == 1
 
 
+@pytest.mark.slow
 def test_without_rosbags_the_extra_is_named(bags):
     code = (
         "import sys; sys.modules['rosbags'] = None; "

@@ -174,6 +174,7 @@ def test_the_residual_of_an_exact_model_is_the_noise_that_passes():
     assert (found.noise > 0.98 * rms(noise - passed)).all()
 
 
+@pytest.mark.slow
 def test_without_noise_the_residual_is_small():
     found = evaluate(ARM, recorded(MODEL, noise=0, motion_noise=0))
     assert found.causes == ()

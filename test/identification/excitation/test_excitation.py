@@ -67,6 +67,7 @@ def test_limits_hold_between_the_samples(found):
     assert (np.abs(motion.qd).max(axis=0) > 0.85 * found.limits.velocity).all()
 
 
+@pytest.mark.slow
 def test_efforts_hold_by_another_engine(found):
     pytest.importorskip('pinocchio')
     from pin_model import PinRobot
@@ -214,6 +215,7 @@ def test_drives_that_cannot_hold_the_arm_are_named():
 # -- the way to the start -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_way_from_a_posture_is_slow_and_part_of_the_motion():
     arm, start = Dynamics(PANDA), np.array([0.1, 0.2, 0.3, -1.5, 0.2, 1.8, 0.4])
     found = excite(arm, limits_of(PANDA), **SHORT, start=start)

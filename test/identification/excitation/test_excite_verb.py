@@ -53,6 +53,7 @@ def test_the_message_is_a_trajectory_within_the_limits(written):
     assert not np.any([points[-1]['velocities'], points[-1]['accelerations']])
 
 
+@pytest.mark.slow
 def test_the_message_is_one_that_feedforward_node_reads(written):
     pytest.importorskip('rclpy')
     from builtin_interfaces.msg import Duration

@@ -173,7 +173,7 @@ def test_errors_cover_the_truth_on_realistic_arms(friction):
     assert (np.sqrt((z**2).mean(axis=0)) > 0.5).all()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_errors_cover_the_truth_on_identified_models():
     """Of arms with links off by 5 to 10 %, inexact drives and sensors, and other payloads."""
     z, off, named = [], [], []

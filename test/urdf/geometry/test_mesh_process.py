@@ -90,6 +90,7 @@ def test_points_in_a_buffer_are_read(tmp_path):
     np.testing.assert_array_equal(np.sort(read_scene(file)[1].vertices, axis=0)[-1], 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize('kind', ['2^30 instances', 'pipe'])
 @pytest.mark.usefixtures('soon')
 def test_a_file_that_is_never_read_to_its_end_is_left(tmp_path, kind):
@@ -145,6 +146,7 @@ def test_a_claimed_size_is_not_allocated(tmp_path):
         read_scene(file)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures('soon')
 def test_check_names_the_mesh_and_goes_on(tmp_path, capsys):
     (tmp_path / 'bomb.dae').write_text(nested(30))
