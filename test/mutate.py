@@ -72,9 +72,6 @@ def copy_checkout(folder):
 def run_pytest(arguments):
     """Run pytest in this process, which ends with its exit status."""
     os.setsid()  # what the tests start ends with them
-    # Two mutants of a second and of one size would have the same bytecode.
-    sys.dont_write_bytecode = True
-    os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
