@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 TOLERANCE = 1e-10
 # Up to this condition number of M, forward dynamics has the same tolerance as other functions.

@@ -23,8 +23,8 @@ from benchmarks.contenders.ours import at, filling, loaded_anew
 from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import FUNCTIONS, State, random_state
 from benchmarks.robots import Robot
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
 
 OURS, OURS_NEW, OURS_TWO = '1 core, out=', '1 core, new array', '2 threads, out='
 LOOP, POOL, POOL_TWO = 'pinocchio loop', 'pinocchio pool, 1 thread', 'pinocchio pool, 2 threads'

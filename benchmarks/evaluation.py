@@ -22,13 +22,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks import robots
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import Array, axis_rotation
 from robot_dynamics.control import Reference
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.friction.laws import STRIBECK_SPEED
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.core.friction.laws import STRIBECK_SPEED
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Evaluation, Recording, evaluate, text
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import (
     Actuators,
     FrictionSettings,
@@ -37,7 +38,6 @@ from robot_dynamics.simulation import (
     encoder_resolution,
     record_motion,
 )
-from robot_dynamics.spatial import Array, axis_rotation
 from robot_dynamics.urdf.loading import load_urdf
 
 ROBOTS = {'panda': 'panda_link8', 'ur5': 'tool0', 'kuka_iiwa': '', 'chain6': ''}

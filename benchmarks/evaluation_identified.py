@@ -18,13 +18,13 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.evaluation import CERTAIN, MOTIONS, REAL, motion
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Reference
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Evaluation, Recording, evaluate, identify, text
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import HardwareProfile, load_profile, record_tracking
-from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import load_urdf
 
 LINK = 'panda_link8'

@@ -24,7 +24,7 @@ import pinocchio as pin
 from benchmarks.report import table
 from benchmarks.robots import Robot, find
 from robot_dynamics.codegen.calls.kernels import MachineKernels
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.export.c_header import c_files
 from robot_dynamics.export.functions import functions
 

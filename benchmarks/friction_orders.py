@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import FrictionSettings, InelasticStop, JointModels, Simulator
-from robot_dynamics.spatial import Array
 
 INTEGRATORS = ('rk4', 'implicit_midpoint', 'semi_implicit_euler')
 STEPS, FINE = (4e-3, 1e-3), 1e-3 / 64

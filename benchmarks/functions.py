@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.canonical import canonical_tree
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.programs import ALGORITHMS
-from robot_dynamics.rollout import too_coupled
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.canonical import canonical_tree
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.programs import ALGORITHMS
+from robot_dynamics.core.rollout import too_coupled
 
 
 class Function(NamedTuple):

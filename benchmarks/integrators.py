@@ -24,7 +24,8 @@ import numpy as np
 import pinocchio
 
 from benchmarks import robots
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Adaptive,
@@ -32,7 +33,6 @@ from robot_dynamics.simulation import (
     Simulator,
     simulate,
 )
-from robot_dynamics.spatial import Array
 
 STEPS = (1000, 2000, 4000)  # per second, for the order
 SECONDS, TIME_STEP = 10.0, 1e-3

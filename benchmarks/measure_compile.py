@@ -22,8 +22,8 @@ from benchmarks.compiling import BATCH
 from benchmarks.functions import random_state
 from benchmarks.memory import peak_mib
 from robot_dynamics.codegen.tracing import Program, trace
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.programs import ALGORITHMS, Robot
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.programs import ALGORITHMS, Robot
 from robot_dynamics.urdf.loading import load_urdf
 
 SAMPLES = 64

@@ -33,7 +33,7 @@ from benchmarks.node_client import ANSWERS, DEPTH, Block, Client
 from benchmarks.node_process import NodeDied, NodeProcess, running
 from benchmarks.results import this_machine
 from benchmarks.shared_memory import remove_shared_memory, shared_memory
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros.middleware import isolate
 from robot_dynamics.urdf.loading import load_urdf
 

@@ -16,7 +16,7 @@ from benchmarks.clock import Stopwatch
 from benchmarks.contenders import ContenderMissing, RobotRefused
 from benchmarks.functions import State
 from benchmarks.robots import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 
 class Remote:

@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from robot_dynamics.errors import InertialWarning
-from robot_dynamics.made_once import made_once
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.common.errors import InertialWarning
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import bare_urdf
 

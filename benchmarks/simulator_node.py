@@ -34,11 +34,11 @@ from sensor_msgs.msg import JointState
 from benchmarks import ROOT
 from benchmarks.ending import tidy_on_sigterm
 from benchmarks.results import this_machine
-from robot_dynamics.nodes.simulator_node import SimulatorNode
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros import executable as _main
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.middleware import isolate
+from robot_dynamics.ros.nodes.simulator_node import SimulatorNode
 
 WANTED = 20.0  # times real time
 SETTLING = 0.3  # fraction of the time, added before the measurement

@@ -22,7 +22,7 @@ from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import random_state
 from benchmarks.remote import Remote
 from benchmarks.robots import Robot
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 
 NEW, KEPT, OUT, REFERENCE = 'new array', 'kept', 'out=', 'pinocchio'
 OTHERS: dict[str, Callable[[str, Robot], Contender]] = {

@@ -25,9 +25,9 @@ from benchmarks.contenders.mujoco import MuJoCo
 from benchmarks.contenders.ours import loaded_anew
 from benchmarks.functions import State, random_state
 from benchmarks.robots import Robot
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.spatial import Array
 
 INTEGRATOR = 'semi_implicit_euler'
 TIME_STEP = 1e-3

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.algorithms.momentum_observer import ObserverState
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.impedance import Impedance, impedance_program, numbers_of
 from robot_dynamics.control.momentum_observer import ObserverSettings, observer_program
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.resources import share_file
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.algorithms.momentum_observer import ObserverState
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.urdf.loading import load_urdf
 
 Program = tuple[Callable[..., Any], tuple[Array, ...]]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 import robot_dynamics as rd
-from robot_dynamics.interop.jax import simulation_step
+from robot_dynamics.export.interop.jax import simulation_step
 
 jax.config.update('jax_enable_x64', True)
 

@@ -7,7 +7,7 @@ python examples/from_dh.py
 import numpy as np
 
 import robot_dynamics as rd
-from robot_dynamics.model import solids
+from robot_dynamics.core.model import solids
 
 # One row per joint: a [m], alpha [rad], d [m], theta [rad], kind. The third joint moves down.
 TABLE = [

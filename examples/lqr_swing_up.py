@@ -7,7 +7,7 @@ python examples/lqr_swing_up.py
 import numpy as np
 
 import robot_dynamics as rd
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.model.robots import planar_2r
 
 H, STEPS = 0.02, 200
 STEP = {'time_step': H, 'integrator': 'rk4', 'friction': 'none'}

@@ -19,9 +19,9 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics import Dynamics, load_urdf
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Reference
 from robot_dynamics.control.trajectory_file import read_trajectory
-from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import load_profile, record_tracking
 from robot_dynamics.urdf.loading import urdf_text
 

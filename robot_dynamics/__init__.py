@@ -23,9 +23,14 @@ Y, pi   `regressor`                see there     tau = Y pi, linear in the inert
 control laws include it; docs/guides/simulation.md has a table of all functions. Values are not
 checked: NaN and infinity propagate to the results, as in NumPy.
 
-Reading order: `spatial`, `model` (the robot), `kinematics`, `formulations` (derivations from the
-books), `algorithms` (the fast ones), `codegen` (from scalars to machine code), `programs` (their
-registry), `dynamics` (the public class), `control`, `simulation`, `validation`, `ros`, `nodes`.
+Wings, of which each imports only those to the left of it:
+
+    common < codegen < core < formulations | urdf < control < export
+           < simulation | identification | check | validation < view | textbook < ros < cli
+
+Reading order: `core.model` (the robot), `formulations` (derivations from the books),
+`core.algorithms` (the fast ones), `codegen` (from scalars to machine code), `core.programs` (their
+registry), `core.dynamics` (the public class), `control`, `simulation`, `validation`, `ros`.
 """
 
 __version__ = '0.1.0'
@@ -65,16 +70,7 @@ __all__ = [
 # before NumPy is loaded. Type checkers take TYPE_CHECKING as true, without importing typing.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from robot_dynamics.algorithms.coriolis import Terms
-    from robot_dynamics.algorithms.derivatives import Derivatives
-    from robot_dynamics.algorithms.forward_dynamics_derivatives import AccelerationDerivatives
-    from robot_dynamics.algorithms.linearization import Linearization
-    from robot_dynamics.algorithms.momentum import Momentum
-    from robot_dynamics.algorithms.operational_space import OperationalSpace
-    from robot_dynamics.algorithms.simulation_step import State
-    from robot_dynamics.closed_chains.closed_chain import ClosedChain
-    from robot_dynamics.dynamics import Dynamics
-    from robot_dynamics.errors import (
+    from robot_dynamics.common.errors import (
         FrameNotFound,
         InertialWarning,
         LoopNotClosed,
@@ -84,33 +80,42 @@ if TYPE_CHECKING:
         SingularityError,
         TrajectoryError,
     )
-    from robot_dynamics.kinematics import InverseKinematics, inverse_kinematics
-    from robot_dynamics.model.closures import LoopClosure
-    from robot_dynamics.model.dh import from_dh, load_dh
-    from robot_dynamics.model.inertia import Inertial
-    from robot_dynamics.model.robot_model import RobotModel
-    from robot_dynamics.model.screws import from_screws
+    from robot_dynamics.core.algorithms.coriolis import Terms
+    from robot_dynamics.core.algorithms.derivatives import Derivatives
+    from robot_dynamics.core.algorithms.forward_dynamics_derivatives import AccelerationDerivatives
+    from robot_dynamics.core.algorithms.linearization import Linearization
+    from robot_dynamics.core.algorithms.momentum import Momentum
+    from robot_dynamics.core.algorithms.operational_space import OperationalSpace
+    from robot_dynamics.core.algorithms.simulation_step import State
+    from robot_dynamics.core.dynamics import Dynamics
+    from robot_dynamics.core.kinematics import InverseKinematics, inverse_kinematics
+    from robot_dynamics.core.model.closures import LoopClosure
+    from robot_dynamics.core.model.dh import from_dh, load_dh
+    from robot_dynamics.core.model.inertia import Inertial
+    from robot_dynamics.core.model.robot_model import RobotModel
+    from robot_dynamics.core.model.screws import from_screws
+    from robot_dynamics.simulation.closed_chains.closed_chain import ClosedChain
     from robot_dynamics.urdf.loading import load_urdf, parse_urdf
     from robot_dynamics.urdf.writing import write_urdf
 else:
     _MODULES = {
-        'AccelerationDerivatives': 'algorithms.forward_dynamics_derivatives',
-        'ClosedChain': 'closed_chains.closed_chain',
-        'Derivatives': 'algorithms.derivatives',
-        'Dynamics': 'dynamics',
-        'Inertial': 'model.inertia',
-        'InverseKinematics': 'kinematics',
-        'Linearization': 'algorithms.linearization',
-        'LoopClosure': 'model.closures',
-        'Momentum': 'algorithms.momentum',
-        'OperationalSpace': 'algorithms.operational_space',
-        'RobotModel': 'model.robot_model',
-        'State': 'algorithms.simulation_step',
-        'Terms': 'algorithms.coriolis',
-        'from_dh': 'model.dh',
-        'from_screws': 'model.screws',
-        'inverse_kinematics': 'kinematics',
-        'load_dh': 'model.dh',
+        'AccelerationDerivatives': 'core.algorithms.forward_dynamics_derivatives',
+        'ClosedChain': 'simulation.closed_chains.closed_chain',
+        'Derivatives': 'core.algorithms.derivatives',
+        'Dynamics': 'core.dynamics',
+        'Inertial': 'core.model.inertia',
+        'InverseKinematics': 'core.kinematics',
+        'Linearization': 'core.algorithms.linearization',
+        'LoopClosure': 'core.model.closures',
+        'Momentum': 'core.algorithms.momentum',
+        'OperationalSpace': 'core.algorithms.operational_space',
+        'RobotModel': 'core.model.robot_model',
+        'State': 'core.algorithms.simulation_step',
+        'Terms': 'core.algorithms.coriolis',
+        'from_dh': 'core.model.dh',
+        'from_screws': 'core.model.screws',
+        'inverse_kinematics': 'core.kinematics',
+        'load_dh': 'core.model.dh',
         'load_urdf': 'urdf.loading',
         'parse_urdf': 'urdf.loading',
         'write_urdf': 'urdf.writing',
@@ -123,7 +128,7 @@ else:
             return importlib.import_module(f'{__name__}.textbook')
         if name not in __all__:
             raise AttributeError(f'module {__name__!r} has no attribute {name!r}')
-        module = importlib.import_module(f'{__name__}.{_MODULES.get(name, "errors")}')
+        module = importlib.import_module(f'{__name__}.{_MODULES.get(name, "common.errors")}')
         value = globals()[name] = getattr(module, name)
         return value
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from recorded_runs import lively
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.identification import Recording
 
 

@@ -4,7 +4,7 @@
 import numpy as np
 from rclpy.serialization import serialize_message
 
-from robot_dynamics.nodes.dynamics_node import DynamicsNode
+from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 
 
 def rows(values):

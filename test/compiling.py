@@ -6,7 +6,7 @@ import pytest
 
 from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.calls import native_wrapper
-from robot_dynamics.scalars import maximum, minimum
+from robot_dynamics.common.scalars import maximum, minimum
 
 WRAPPERS = ('native', 'portable', 'python')
 

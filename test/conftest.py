@@ -67,7 +67,7 @@ def elbow_urdf():
 
 @pytest.fixture(scope='session')
 def elbow():
-    from robot_dynamics.dynamics import Dynamics
+    from robot_dynamics.core.dynamics import Dynamics
     from robot_dynamics.urdf.loading import parse_urdf
 
     return Dynamics(parse_urdf(ELBOW))

@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from robot_dynamics.model.inertia import second_moment
+from robot_dynamics.core.model.inertia import second_moment
 
 
 def is_definite(body):

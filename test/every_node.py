@@ -19,7 +19,7 @@ NODES = {
 
 def node_class(name, monkeypatch):
     """Return a node's class; without tf2_msgs the state publisher publishes another type."""
-    module = pytest.importorskip(f'robot_dynamics.nodes.{name}')
+    module = pytest.importorskip(f'robot_dynamics.ros.nodes.{name}')
     if name == 'state_publisher_node':
         from trajectory_msgs.msg import MultiDOFJointTrajectoryPoint
 

@@ -7,8 +7,8 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros import messages, qos
+from robot_dynamics.ros.nodes.feedforward_node import FeedforwardNode
 
 MS = 1_000_000
 Q = np.array([0.1, 0.2])

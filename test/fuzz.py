@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from fuzz_surfaces import SURFACES
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 LONGEST = 10.0  # s, of one file
 MEMORY = 4 * 2**30  # bytes of a child

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import yaml
 
-from robot_dynamics.resources import share_directory
+from robot_dynamics.common.resources import share_directory
 
 
 class Context:

@@ -8,14 +8,14 @@ bennett              four skew hinges, movable although overconstrained
 
 import numpy as np
 
-from robot_dynamics.closed_chains.linkages import Linkage, at, rod
-from robot_dynamics.closed_chains.linkages import five_bar_linkage as five_bar_linkage
-from robot_dynamics.closed_chains.linkages import slider_crank as slider_crank
-from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.closures import LoopClosure
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robots import DOWN_Y, X, Z
-from robot_dynamics.spatial import inverse_pose, pose, rotation_x
+from robot_dynamics.common.spatial import inverse_pose, pose, rotation_x
+from robot_dynamics.core.model.builder import build_tree
+from robot_dynamics.core.model.closures import LoopClosure
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robots import DOWN_Y, X, Z
+from robot_dynamics.simulation.closed_chains.linkages import Linkage, at, rod
+from robot_dynamics.simulation.closed_chains.linkages import five_bar_linkage as five_bar_linkage
+from robot_dynamics.simulation.closed_chains.linkages import slider_crank as slider_crank
 
 Y = np.array([0.0, 1.0, 0.0])
 

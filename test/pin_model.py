@@ -4,7 +4,7 @@
 import numpy as np
 import pinocchio as pin
 
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 
 
 class PinRobot:

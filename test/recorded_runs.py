@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification import JointSample
 
 SECOND = 1_000_000_000  # ns

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.joints import motion_subspace
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array, adjoint, inverse_pose, lie_bracket, skew
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import Array, adjoint, inverse_pose, lie_bracket, skew
+from robot_dynamics.core.model.joints import motion_subspace
+from robot_dynamics.core.model.robot_model import RobotModel
 
 RANK_TOLERANCE = 1e-9  # relative: singular values below it are rounding
 

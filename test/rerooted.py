@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from robot_dynamics.spatial import pose, rotation_rpy
+from robot_dynamics.common.spatial import pose, rotation_rpy
 
 
 def rerooted(text, rng, turn=None):

@@ -8,8 +8,8 @@ import importlib.util
 import warnings
 from pathlib import Path
 
-from robot_dynamics.errors import InertialWarning
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import InertialWarning
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import load_urdf
 
 _DESCRIPTIONS = {

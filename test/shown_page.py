@@ -5,7 +5,7 @@ import time
 from html import unescape
 from types import SimpleNamespace
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.view.drawing import Drawing
 from robot_dynamics.view.page import EDITING, Page
 from robot_dynamics.view.server import open_server

@@ -20,7 +20,7 @@ class SimulatorView:
         from sensor_msgs.msg import JointState
         from std_msgs.msg import Float64MultiArray
 
-        from robot_dynamics.nodes.simulator_node import SimulatorNode
+        from robot_dynamics.ros.nodes.simulator_node import SimulatorNode
 
         self.graph = graph
         values = {'initial_positions': START, **parameters}

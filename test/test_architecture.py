@@ -33,23 +33,37 @@ OPTIONAL = ['llvmlite', 'matplotlib', 'mujoco', 'pinocchio', 'pybullet', 'rich',
 
 # Packages and modules that import ROS when they are imported.
 NEED_ROS = (
-    'robot_dynamics.nodes',
     'robot_dynamics.ros',
     'robot_dynamics.cli.demo_client',
     'robot_dynamics.cli.demo_figure',
 )
 # Libraries that are extras, for these files alone.
-NEED_ARRAYS = ('robot_dynamics.interop.jax', 'robot_dynamics.interop.torch')
+NEED_ARRAYS = ('robot_dynamics.export.interop.jax', 'robot_dynamics.export.interop.torch')
 
 # One import for each contract, or each kind of mistake, that must be noticed.
 VIOLATIONS = [  # contract, file, line added to it
-    ('layers', 'spatial.py', 'import robot_dynamics.model'),
-    ('layers', 'kinematics.py', 'import robot_dynamics.dynamics'),
-    ('layers', 'friction/__init__.py', 'import robot_dynamics.algorithms'),
-    ('layers', 'validation/__init__.py', 'import robot_dynamics.nodes'),
-    ('layers', 'algorithms/__init__.py', 'import robot_dynamics.codegen.tracing'),
-    ('layers', 'formulations/euler_lagrange.py', 'import robot_dynamics.algorithms'),
-    ('layers', 'miscellaneous.py', 'import robot_dynamics.errors'),
+    ('wings', 'common/spatial.py', 'import robot_dynamics.core.model'),
+    ('wings', 'codegen/tracing/__init__.py', 'import robot_dynamics.core.model'),
+    ('wings', 'core/friction/__init__.py', 'import robot_dynamics.control'),
+    ('wings', 'formulations/euler_lagrange.py', 'import robot_dynamics.urdf'),
+    ('wings', 'validation/__init__.py', 'import robot_dynamics.ros.nodes'),
+    ('wings', 'miscellaneous.py', 'import robot_dynamics.common.errors'),
+    ('common-rooms', 'common/files.py', 'import robot_dynamics.common.spatial'),
+    ('core-rooms', 'core/kinematics.py', 'import robot_dynamics.core.dynamics'),
+    ('core-rooms', 'core/friction/__init__.py', 'import robot_dynamics.core.algorithms'),
+    ('core-rooms', 'core/miscellaneous.py', 'import robot_dynamics.common.errors'),
+    ('ros-rooms', 'ros/part.py', 'import robot_dynamics.ros.nodes.dynamics_node'),
+    (
+        'equations-before-programs',
+        'core/algorithms/__init__.py',
+        'import robot_dynamics.codegen.tracing',
+    ),
+    ('equations-before-programs', 'urdf/reader.py', 'import robot_dynamics.core.dynamics'),
+    (
+        'derivations-apart',
+        'formulations/euler_lagrange.py',
+        'import robot_dynamics.core.algorithms',
+    ),
     (
         'steps-above-joint-models',
         'simulation/joint_models/stops.py',
@@ -62,16 +76,20 @@ VIOLATIONS = [  # contract, file, line added to it
     ),
     (
         'formulations-are-oracles',
-        'dynamics.py',
+        'core/dynamics.py',
         'import robot_dynamics.formulations.euler_lagrange',
     ),
-    ('formulations-are-oracles', 'nodes/__init__.py', 'import robot_dynamics.formulations'),
+    ('formulations-are-oracles', 'ros/nodes/__init__.py', 'import robot_dynamics.formulations'),
     (
         'engines-read-the-own-text',
         'validation/engines/original_text.py',
         'from robot_dynamics.urdf.reader import read_urdf',
     ),
-    ('algorithms-on-model', 'algorithms/__init__.py', 'import robot_dynamics.kinematics'),
+    (
+        'algorithms-on-model',
+        'core/algorithms/__init__.py',
+        'import robot_dynamics.core.kinematics',
+    ),
     (
         'identification-rooms',
         'identification/recordings/bag.py',
@@ -89,18 +107,21 @@ VIOLATIONS = [  # contract, file, line added to it
     ),
     ('codegen-stages', 'codegen/tracing/__init__.py', 'import robot_dynamics.codegen.loops'),
     ('codegen-stages', 'codegen/loops/__init__.py', 'import robot_dynamics.codegen.calls'),
-    ('compiler-knows-no-robots', 'codegen/tracing/__init__.py', 'import robot_dynamics.model'),
-    ('compiler-knows-no-robots', 'codegen/calls/__init__.py', 'import robot_dynamics.algorithms'),
-    ('compiler-knows-no-robots', 'codegen/loops/__init__.py', 'import robot_dynamics.friction'),
+    ('compiler-knows-no-robots', 'codegen/loops/__init__.py', 'import robot_dynamics.core'),
+    (
+        'compiler-knows-no-robots',
+        'codegen/calls/__init__.py',
+        'import robot_dynamics.common.spatial',
+    ),
     ('llvm-in-one-file', 'codegen/backends/llvm_straight_line.py', 'import llvmlite'),
-    ('arrays-in-interop', 'dynamics.py', 'import jax'),
+    ('arrays-in-interop', 'core/dynamics.py', 'import jax'),
     ('viser-in-one-file', 'view/page.py', 'import viser'),
     ('ros-in-nodes', 'control/__init__.py', 'import rclpy'),
     ('ros-in-nodes', 'simulation/__init__.py', 'from sensor_msgs.msg import JointState'),
     (
         'closed-forms-by-hand',
         'textbook/closed_forms/__init__.py',
-        'import robot_dynamics.spatial',
+        'import robot_dynamics.common.spatial',
     ),
 ]
 
@@ -160,7 +181,7 @@ def python_without(packages, code):
 def test_packages_without_ros_import_without_ros():
     needy = *NEED_ROS, *NEED_ARRAYS
     modules = [module for module in package_modules() if not module.startswith(needy)]
-    assert 'robot_dynamics.dynamics' in modules
+    assert 'robot_dynamics.core.dynamics' in modules
     result = python_without(ROS, '\n'.join(f'import {module}' for module in modules))
     assert result.returncode == 0, result.stderr
 
@@ -184,8 +205,8 @@ def test_the_table_of_packages_is_complete():
     listed = {
         name for row in re.findall(r'^\| (`.*?) \|', table, re.MULTILINE) for name in names(row)
     }
-    modules = (path.stem for path in (CHECKOUT / 'robot_dynamics').glob('[a-z]*'))
-    assert {name for name in modules if name not in ('py', '__pycache__')} == listed
+    wings = {path.parent.name for path in (CHECKOUT / 'robot_dynamics').glob('*/__init__.py')}
+    assert wings == listed
 
 
 def test_the_answers_to_where_is_something_exist():

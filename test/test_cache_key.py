@@ -16,11 +16,11 @@ from robot_dynamics.codegen import tracing
 from robot_dynamics.codegen.backends import cache
 
 # All files of these folders generate code, including those that no program below uses.
-GENERATORS = ('algorithms', 'codegen', 'friction')
+GENERATORS = ('core/algorithms', 'codegen', 'core/friction')
 
 # These name programs and check arguments, or define functions of their own programs.
-CALLERS = ('dynamics.py', 'rollout.py')
-OWNERS = ('closed_chains/closed_chain.py',)
+CALLERS = ('core/dynamics.py', 'core/rollout.py')
+OWNERS = ('simulation/closed_chains/closed_chain.py',)
 
 # Makes programs in a copy of the package, with a cache that keeps nothing. For each it prints the
 # files that run meanwhile, and those of them of which a changed byte does not change the key.
@@ -31,15 +31,17 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics import ClosedChain, Dynamics, programs
+import robot_dynamics
+from robot_dynamics import ClosedChain, Dynamics
 from robot_dynamics.codegen.backends import cache, machine_code
-from robot_dynamics.closed_chains import linkages
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.core import programs
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import random_tree
+from robot_dynamics.simulation.closed_chains import linkages
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 
-package, generators = Path(programs.__file__).parent, sys.argv[1:]
+package, generators = Path(robot_dynamics.__file__).parent, sys.argv[1:]
 rng = np.random.default_rng(0)
 arm = random_tree(3, rng).with_actuation(viscous=0.1, coulomb=0.1)
 # Short enough for lanes, with branches alike; long enough for loops.
@@ -61,7 +63,7 @@ makers = {
     'loops': lambda: Dynamics(chain).mass_matrix,
     'at a frame': lambda: Dynamics(arm).jacobian([0.1, 0.2, 0.3], 'link3'),
     'simulation step': lambda: Dynamics(arm).simulation_step('semi_implicit_euler'),
-    'closed_chains/closed_chain.py': closed_chain_step,
+    'simulation/closed_chains/closed_chain.py': closed_chain_step,
     'simulation/ensembles/perturbations.py': lambda: Perturbations(viscous=0.2).step(
         Dynamics(arm), 'semi_implicit_euler'
     ),
@@ -146,8 +148,8 @@ def test_a_change_of_any_generating_source_changes_the_key(tmp_path):
     assert ended.returncode == 0, ended.stderr[-3000:]
     found = json.loads(ended.stdout)
     vectors = 'codegen/loops/branch_vectorization.py'
-    for part in ('model/canonical.py', 'model/coordinates.py', 'spatial.py', vectors):
-        assert part in found['ran']
+    model = 'core/model/canonical.py', 'core/model/coordinates.py', 'common/spatial.py'
+    assert {*model, vectors} <= set(found['ran'])
     for program, files in found['unnoticed'].items():
         assert set(files) <= {*CALLERS, *OWNERS} - {program}, program
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fuzz_surfaces import SURFACES, Surface
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 
 
 def number_of(path):

@@ -12,17 +12,16 @@ import pytest
 from kept_arrays import check_reuse, objects_of
 
 import robot_dynamics as rd
-from robot_dynamics import closed_chains, model, simulation
-from robot_dynamics.closed_chains import ClosedChain
-from robot_dynamics.closed_chains.linkages import slider_crank
+from robot_dynamics import simulation
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.core import model
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import planar_2r
+from robot_dynamics.export.interop import differentiable
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.recordings.gravity_setting import Postures
-from robot_dynamics.interop import differentiable
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.simulation import (
     Actuators,
     ClosedLoopSimulator,
@@ -38,8 +37,11 @@ from robot_dynamics.simulation import (
     Sphere,
     SpringDamperStop,
     TouchPoint,
+    closed_chains,
     simulate_batch,
 )
+from robot_dynamics.simulation.closed_chains import ClosedChain
+from robot_dynamics.simulation.closed_chains.linkages import slider_crank
 from robot_dynamics.simulation.plant import (
     EffortCommand,
     ExternalWrench,

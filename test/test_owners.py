@@ -32,16 +32,16 @@ OWNERS = [
         concept='speeds and lengths of the friction laws',
         pattern=r'\b(COULOMB_SPEED|STRIBECK_SPEED|PRESLIDING) = ',
         found='STRIBECK_SPEED = 0.1',
-        files=('friction/',),
+        files=('core/friction/',),
     ),
     Row(
         concept='direction of sliding of a friction law',
         pattern=r'\btanh\(',
         found='dry = np.tanh(qd / COULOMB_SPEED)',
         files=(
-            'friction/',
-            'scalars.py',  # of floats, arrays and recorded scalars
-            'algorithms/dual_numbers.py',  # and of dual numbers
+            'core/friction/',
+            'common/scalars.py',  # of floats, arrays and recorded scalars
+            'core/algorithms/dual_numbers.py',  # and of dual numbers
             'codegen/',  # what programs compute it with
         ),
     ),
@@ -49,20 +49,20 @@ OWNERS = [
         concept='torque of a motion, friction included',
         pattern=r'inverse_dynamics\(.*friction_torque\(',
         found='tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)',
-        files=('dynamics.py',),
+        files=('core/dynamics.py',),
     ),
     Row(
         concept='figure: the file that matplotlib writes',
         pattern=r'savefig\(',
         found="figure.savefig('a.png')",
-        files=('reporting/figures.py',),
+        files=('common/reporting/figures.py',),
     ),
     Row(
         concept='results as JSON',
         pattern=r'json\.dumps?\(',
         found='json.dumps(content, indent=2)',
         files=(
-            'reporting/json_files.py',
+            'common/reporting/json_files.py',
             'ros/messages.py',  # label of a message
         ),
     ),
@@ -70,13 +70,13 @@ OWNERS = [
         concept='table: widths of columns',
         pattern=r'max\(map\(len, \w+\)\)|:[<>]\{width',
         found="' '.join(f'{cell:<{width}}' for cell in row)",
-        files=('reporting/tables.py',),
+        files=('common/reporting/tables.py',),
     ),
     Row(
         concept='number ± error',
         pattern=r'± \{|\{sign\} \{',
         found="f'{mass:.4g} ± {error:.2g}'",
-        files=('reporting/numbers.py',),
+        files=('common/reporting/numbers.py',),
     ),
     Row(
         concept='geometry of a robot description',
@@ -101,7 +101,7 @@ OWNERS = [
         concept='form of a parameter file',
         pattern=r"'ros__parameters': ",
         found="nodes = {'/**': {'ros__parameters': parameters}}",
-        files=('yaml_text.py',),
+        files=('common/yaml_text.py',),
     ),
     Row(
         concept='meshes of a robot description',
@@ -115,7 +115,7 @@ OWNERS = [
         r'(?!kind|seed|speed_limits)\w+: [^=\n]+ = parameter\(',
         found="latency: float = setting(0.0, 'Age', 's', (0.0, 1.0))",
         files=(
-            *('settings.py', 'friction/friction_settings.py', 'simulation/sensors.py'),
+            *('common/settings.py', 'core/friction/friction_settings.py', 'simulation/sensors.py'),
             'simulation/joint_models/',
             'simulation/environment.py',
             'control/feedforward.py',
@@ -146,32 +146,32 @@ OWNERS = [
         concept='validity of mass and inertia',
         pattern=r'eigvalsh\(second_moment|violate the triangle|inertia\S* .*must be symmetric',
         found='if np.linalg.eigvalsh(second_moment(tensor))[0] < 0:',
-        files=('model/inertia.py',),
+        files=('core/model/inertia.py',),
     ),
     Row(
         concept='units of joints',
         pattern=r"'N m': 'N'|'(N m|N|rad|rad/s|m|m/s)' if |else '(N|m|m/s|rad)'",
         found="unit = 'N m' if angular else 'N'",
-        files=('model/joint_values.py',),
+        files=('core/model/joint_values.py',),
     ),
     Row(
         concept='one value for all joints or one each',
         pattern=r'shape not in \(\(\), |not in \(1, len\(',
         found='if array.shape not in ((), (n,)):',
         # Settings are checked with their ranges; laws in control loops, for rows of states.
-        files=('model/joint_values.py', 'settings.py', 'control/feedforward.py'),
+        files=('core/model/joint_values.py', 'common/settings.py', 'control/feedforward.py'),
     ),
     Row(
         concept='root mean square',
         pattern=r'def _?rms\(',
         found='def _rms(x: Array) -> Array:',
-        files=('model/joint_values.py',),
+        files=('core/model/joint_values.py',),
     ),
     Row(
         concept='links that move',
         pattern=r'frame_body\[.*frame_index\(.*\] >= 0|>= 0\]\[-1\]',
         found='return [link for link in links if tree.frame(link).body >= 0][-1]',
-        files=('model/robot_model.py', 'validation/engines/reference_engine.py'),
+        files=('core/model/robot_model.py', 'validation/engines/reference_engine.py'),
     ),
 ]
 

@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement  # pytest needs it
 from packaging.utils import canonicalize_name
 
-from robot_dynamics import resources
+from robot_dynamics.common import resources
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 SHARED_FOLDERS = ('launch', 'urdf', 'config', 'config/ros2_control')
@@ -204,7 +204,7 @@ def test_console_scripts_import(installed):
 
 
 def test_resources_are_found_in_an_installation(installed):
-    code = 'from robot_dynamics import resources; print(resources.share_directory())'
+    code = 'from robot_dynamics.common import resources; print(resources.share_directory())'
     result = installed.python(f'import sys; sys.prefix = {str(installed.prefix)!r}; {code}')
     assert result.stdout.strip().splitlines()[-1:] == [str(installed.share)], result.stderr
 

@@ -26,13 +26,13 @@ TABLES = {
     'RobotParameters': 'ros.robot_parameters',
     'DriveParameters': 'ros.robot_parameters',
     'LiveRobotParameters': 'ros.robot_parameters',
-    'DynamicsParameters': 'nodes.dynamics_node',
+    'DynamicsParameters': 'ros.nodes.dynamics_node',
     'FeedforwardParameters': 'ros.feedforward_parameters',
     'ObserverParameters': 'ros.observer_parameters',
     'SimulatorParameters': 'ros.simulator_parameters',
-    'ValidatorParameters': 'nodes.pybullet_validator_node',
-    'MarkersParameters': 'nodes.markers_node',
-    'StatePublisherParameters': 'nodes.state_publisher_node',
+    'ValidatorParameters': 'ros.nodes.pybullet_validator_node',
+    'MarkersParameters': 'ros.nodes.markers_node',
+    'StatePublisherParameters': 'ros.nodes.state_publisher_node',
 }
 
 
@@ -171,8 +171,8 @@ def test_yaml_applies_in_every_namespace():
 @pytest.mark.skipif('ur5' not in robots.NAMES, reason='no description of a UR')
 def test_parameters_of_a_universal_robot_are_accepted():
     pytest.importorskip('rclpy')
-    from robot_dynamics.nodes.dynamics_node import DynamicsParameters
     from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+    from robot_dynamics.ros.nodes.dynamics_node import DynamicsParameters
     from robot_dynamics.ros.parameters import snapshot
 
     _, text = blocks('yaml', ROS2_CONTROL)

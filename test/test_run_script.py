@@ -182,8 +182,8 @@ mutate "$@"
         ('control/limits.py', ['test/control/test_limits.py']),
         ('simulation/joint_models/stops.py', ['test/simulation/test_stops.py']),  # a package above
         ('validation/engines/process.py', None),  # no tests of its name: those that import it
-        ('ros/messages.py', ['test/nodes/test_messages.py']),  # another folder
-        ('kinematics.py', ['test/test_kinematics.py']),
+        ('ros/messages.py', ['test/ros/test_messages.py']),  # another folder
+        ('kinematics.py', ['test/core/test_kinematics.py']),
     ],
 )
 def test_the_tests_of_a_file_are_found(file, tests):

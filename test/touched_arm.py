@@ -9,7 +9,7 @@ import numpy as np
 import robot_dynamics as rd
 from robot_dynamics.control import Reference
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.hardware import load_profile
 from robot_dynamics.simulation.recordings import record_tracking
 

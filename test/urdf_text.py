@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 
 INERTIAL = (
     '<inertial><origin xyz="0.1 0 0"/><mass value="2"/>'

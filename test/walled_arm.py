@@ -13,7 +13,7 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.control.transitions import stopping_time
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import parse_urdf
 
 NAMES = ('j1', 'j2', 'j3')

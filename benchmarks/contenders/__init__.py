@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.clock import Stopwatch, stopwatch
 from benchmarks.functions import State
 from benchmarks.robots import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 Call = Callable[[], Any]
 

@@ -17,8 +17,8 @@ import numpy as np
 from benchmarks.contenders import Call, Local, RobotRefused
 from benchmarks.functions import State
 from benchmarks.robots import Robot
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 
 
 class ModernRobotics(Local):

@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.contenders import Call, Local, RobotRefused
 from benchmarks.functions import State
 from benchmarks.robots import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 COMPILER = {'fusestatic': 'true', 'discardvisual': 'true', 'balanceinertia': 'false'}
 OFF = mujoco.mjtDisableBit.mjDSBL_CONSTRAINT | mujoco.mjtDisableBit.mjDSBL_CONTACT

@@ -10,8 +10,8 @@ from benchmarks.clock import Effort, Stopwatch, stopwatch
 from benchmarks.contenders import Call, Local
 from benchmarks.functions import FUNCTIONS, State
 from benchmarks.robots import Robot
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
 
 
 class Ours(Local):

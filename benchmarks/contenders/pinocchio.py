@@ -17,7 +17,7 @@ import pinocchio as pin
 from benchmarks.contenders import Call, Local
 from benchmarks.functions import FUNCTIONS, State
 from benchmarks.robots import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 
 class Pinocchio(Local):

@@ -19,7 +19,7 @@ import roboticstoolbox
 from benchmarks.contenders import Call, Local, RobotRefused
 from benchmarks.functions import State
 from benchmarks.robots import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 
 class Toolbox(Local):

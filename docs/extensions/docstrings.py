@@ -8,7 +8,7 @@ as in Google's style. Napoleon turns the sections into fields; this extension do
 import inspect
 import re
 
-from robot_dynamics.made_once import made_once
+from robot_dynamics.common.made_once import made_once
 
 SECTION = re.compile(
     r'^\s*(Args|Arguments|Attributes|Raises|Returns|Yields|Example|Examples|Note|Notes):\s*$'
@@ -104,7 +104,7 @@ def plain(text):
 def with_fields(lines, thing):
     """Return the lines with the fields of a data class, where it has no list.
 
-    A field is described by its setting (`robot_dynamics.settings`), or by its comment.
+    A field is described by its setting (`robot_dynamics.common.settings`), or by its comment.
     """
     if any(line.strip() == 'Attributes:' for line in lines):
         return lines

@@ -11,7 +11,7 @@ import yaml
 
 import robot_dynamics
 
-RECORD = Path(robot_dynamics.__file__).parents[1] / 'test' / 'nodes' / 'interfaces.yaml'
+RECORD = Path(robot_dynamics.__file__).parents[1] / 'test' / 'ros' / 'interfaces.yaml'
 PLACE = re.compile(r'^<!-- interfaces (\w+) -->$', re.MULTILINE)
 MANAGED = 'lifecycle_msgs/'  # services that every node has
 ABSOLUTE = {'/diagnostics', '/clock', '/tf', '/tf_static'}

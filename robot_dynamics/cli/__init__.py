@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `robot-dynamics VERB ROBOT`.
 
+Comes in: words and files. Goes out: tables, files and an exit code. Others use `main`. One
+file per verb.
+
     check       joints, limits and masses of a robot description, and its faults
     terms       mass matrix, Coriolis matrix and gravity torque of a state
     gains       PD gains for a control rate, as parameters of feedforward_node

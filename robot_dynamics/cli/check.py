@@ -9,6 +9,10 @@ from itertools import groupby
 
 import numpy as np
 
+from robot_dynamics.check.examination import Examination, examine, parsed
+from robot_dynamics.check.findings import KINDS, Finding, short
+from robot_dynamics.check.gravity_rules import gravity_torques
+from robot_dynamics.check.picture import draw
 from robot_dynamics.cli.options import (
     add_package_path,
     add_robot,
@@ -16,17 +20,13 @@ from robot_dynamics.cli.options import (
     new_picture,
     number,
 )
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.files import write_file
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.figures import save
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.reporting.numbers import plural
-from robot_dynamics.reporting.tables import print_table
-from robot_dynamics.urdf_check.examination import Examination, examine, parsed
-from robot_dynamics.urdf_check.findings import KINDS, Finding, short
-from robot_dynamics.urdf_check.gravity_rules import gravity_torques
-from robot_dynamics.urdf_check.picture import draw
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.files import write_file
+from robot_dynamics.common.reporting.figures import save
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.reporting.numbers import plural
+from robot_dynamics.common.reporting.tables import print_table
+from robot_dynamics.core.model.robot_model import RobotModel
 
 MAX_LINES = 12  # of one kind; --json lists all
 LABELS = {'error': 'ERROR', 'warning': 'WARNING', 'info': 'info'}

@@ -33,8 +33,8 @@ from robot_dynamics.cli.thresholds import add_thresholds_options, thresholds
 from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
 from robot_dynamics.cli.validate import add_validate_options, validate_robot
 from robot_dynamics.cli.view import add_view_options, view
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.joint_values import words_of
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.core.model.joint_values import words_of
 
 ERROR = 2  # exit code of an error, as in argparse
 NUMBERS = re.compile(r'(?=.*[][(),])[][(),\s\d.eE+-]+')  # of a list in Python, or a part of one

@@ -36,13 +36,13 @@ from robot_dynamics.cli.options import (
 )
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.view import MAX_PORT, PORT
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.reporting.tables import aligned
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.urdf.robot_files import robot_file
 

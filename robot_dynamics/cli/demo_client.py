@@ -27,12 +27,12 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Trajectory
-from robot_dynamics.errors import RobotDynamicsError
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.executable import new_executor
 from robot_dynamics.ros.middleware import isolate
-from robot_dynamics.spatial import Array
 
 TERMS = ('gravity', 'coriolis', 'inertia', 'friction')
 TOPICS = {

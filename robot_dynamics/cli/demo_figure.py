@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.demo_client import TERMS, Run
-from robot_dynamics.reporting.figures import plain, save, sheet
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.reporting.figures import plain, save, sheet
+from robot_dynamics.common.spatial import Array
 
 MAX_LEGEND = 10  # joints whose names fit into a legend
 DOTTED: dict[str, Any] = {'color': 'black', 'linewidth': 0.9, 'linestyle': (0, (1, 5))}

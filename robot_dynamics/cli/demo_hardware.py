@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import parameter_values, specs
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.simulation.hardware import HardwareProfile, load_profile

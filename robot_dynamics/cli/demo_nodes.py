@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import parameters_text
 from robot_dynamics.control import Gains
-from robot_dynamics.resources import share_file
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import parameters_text
 
 NODES = ('simulator_node', 'feedforward_node', 'dynamics_node', 'pybullet_validator_node')
 TIME_STEP = 1e-3  # s, of the simulation

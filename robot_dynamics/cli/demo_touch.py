@@ -20,6 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.linalg import norm
 
+from robot_dynamics.common.reporting.figures import plain, save, sheet
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import Array, rotation_z
 from robot_dynamics.control.contact import NONE, Contact, ContactDetector, ContactSettings
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
@@ -31,12 +36,8 @@ from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.reporting.figures import plain, save, sheet
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.reporting.tables import aligned
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation import (
     Environment,
     JointModels,
@@ -48,7 +49,6 @@ from robot_dynamics.simulation import (
     load_profile,
 )
 from robot_dynamics.simulation.sensors import Sensing
-from robot_dynamics.spatial import Array, rotation_z
 from robot_dynamics.urdf.loading import load_urdf
 
 ROBOT = 'urdf/panda.urdf'

@@ -16,10 +16,10 @@ import numpy as np
 
 from robot_dynamics.cli.demo_touch import CENTRE, PAYLOAD, ROBOT, TOOL, TOUCHES, Row, pushes_at
 from robot_dynamics.cli.view import HOST, Subject, opened, serve
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.view.live_controls import LiveControls
 from robot_dynamics.view.state import External, ViewState

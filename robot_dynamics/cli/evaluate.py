@@ -20,16 +20,16 @@ from robot_dynamics.cli.recording_options import (
     recording_named,
     recording_of,
 )
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.identification import (
     Evaluation,
     evaluate,
     text,
 )
 from robot_dynamics.identification.evaluation.evaluation_report import as_json, plot, write_csv
-from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.spatial import Array
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:

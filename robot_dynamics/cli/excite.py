@@ -24,14 +24,14 @@ from robot_dynamics.cli.recording_options import (
     changed_robot,
 )
 from robot_dynamics.control.trajectory_file import write_trajectory
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.joint_values import per_joint
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import Clearance, clearance
 from robot_dynamics.identification.excitation.excitation import limits_of
 from robot_dynamics.identification.excitation.excitation_report import plot, text, write_csv
 from robot_dynamics.identification.excitation.excitation_search import excite
-from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import urdf_text

@@ -9,14 +9,14 @@ from robot_dynamics import __version__
 from robot_dynamics.cli.options import add_robot, new_folder
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.codegen.backends.c import FORMATS
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.files import write_files
+from robot_dynamics.common.reporting.tables import print_table
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.export.c_header import c_files, identifier
 from robot_dynamics.export.casadi_source import casadi_files
 from robot_dynamics.export.cuda_source import cuda_files
 from robot_dynamics.export.functions import FUNCTIONS, VARIABLE, ExportError, functions
 from robot_dynamics.export.nvrtc import compiled
-from robot_dynamics.files import write_files
-from robot_dynamics.reporting.tables import print_table
 
 # Options that a language does not have.
 WITHOUT = {

@@ -9,15 +9,15 @@ import numpy as np
 
 from robot_dynamics.cli.options import add_parameter, add_robot, positive
 from robot_dynamics.cli.output import read_robot
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import parameters_text, quoted
 from robot_dynamics.control import feedback_eigenvalue, free_inertias, pd_gains
 from robot_dynamics.control.gains import FREQUENCY
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.states import POSTURES, random_postures
-from robot_dynamics.reporting.tables import aligned
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.states import POSTURES, random_postures
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.parameter_files import read_back
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 4  # significant, of the gains
 

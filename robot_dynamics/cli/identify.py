@@ -25,10 +25,14 @@ from robot_dynamics.cli.recording_options import (
     recording_named,
     recordings_named,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.files import write_file, write_files
-from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.common.files import write_file, write_files
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.joint_values import per_joint
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, read_coupling, read_recording
 from robot_dynamics.identification.estimation.estimation import (
     EFFORTS,
@@ -47,11 +51,7 @@ from robot_dynamics.identification.estimation.identified_files import (
 from robot_dynamics.identification.estimation.identified_text import text
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
 from robot_dynamics.identification.recordings.recording import stated
-from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.parameter_files import check_identified
-from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 
 EXIT_CODES = {WORSE: 1, UNKNOWN: 3}  # of verdicts

@@ -8,7 +8,7 @@ import time
 
 from robot_dynamics.cli.options import add_robot, count, new_picture, number, positive, seed
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation.ensembles.monte_carlo import (
     CONTROLLERS,
     TIME_STEP,

@@ -14,19 +14,19 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError, RobotDynamicsError, ShapeError
-from robot_dynamics.model.dh import CONVENTIONS, load_dh
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.figures import (
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError, ShapeError
+from robot_dynamics.common.reporting.figures import (
     AnimationFormatError,
     animation_writer,
     picture_formats,
 )
-from robot_dynamics.reporting.numbers import plural
-from robot_dynamics.resources import bundled_robots
+from robot_dynamics.common.reporting.numbers import plural
+from robot_dynamics.common.resources import bundled_robots
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.dh import CONVENTIONS, load_dh
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
-from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.writing import write_urdf
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import load_urdf
 
 

@@ -19,11 +19,11 @@ from robot_dynamics.cli.recording_options import (
     recording_of,
     recordings_named,
 )
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.payload.payload import FRICTION, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
-from robot_dynamics.reporting.json_files import write_json
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 
 

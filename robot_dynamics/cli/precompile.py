@@ -8,7 +8,7 @@ import time
 
 from robot_dynamics.cli.options import add_robot
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 
 
 def add_precompile_options(parser: argparse.ArgumentParser) -> None:

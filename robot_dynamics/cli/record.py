@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics.cli.options import add_graph, new_folder, positive, ros_needed
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 COMMANDS = ('joint_effort', 'feedforward_node/feedforward_torque', 'effort_controller/commands')
 PERIOD = {True: 0.5, False: 10.0}  # s, between two lines of progress, on a terminal or not

@@ -14,19 +14,19 @@ from typing_extensions import override
 
 from robot_dynamics.cli.options import add_robot, finite, non_negative, nonzero, positive
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.common.spatial import Array, rotation_rpy
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.kinematics import jacobian
+from robot_dynamics.core.model.joint_values import per_joint
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Bag, Recording, RecordingError, read_recording
 from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.recording import MissingJointsError, stated
 from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
-from robot_dynamics.kinematics import jacobian
-from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
-from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 PER_JOINT: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}

@@ -19,9 +19,9 @@ from robot_dynamics.cli.options import (
     state,
 )
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.reporting.tables import write_curves
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.reporting.tables import write_curves
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Simulator,

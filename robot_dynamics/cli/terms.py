@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynamics.cli.options import add_robot, add_state, state
 from robot_dynamics.cli.output import read_robot
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 
 
 def add_terms_options(parser: argparse.ArgumentParser) -> None:

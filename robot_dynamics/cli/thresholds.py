@@ -27,6 +27,9 @@ from robot_dynamics.cli.recording_options import (
     recording_named,
     recording_of,
 )
+from robot_dynamics.common.files import write_file
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import parameters_text, quoted
 from robot_dynamics.control.contact import UNKNOWN
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
@@ -36,19 +39,16 @@ from robot_dynamics.control.contact_thresholds import (
 )
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.control.threshold_learning import ThresholdLearning
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.files import write_file
-from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.recording import scale_of
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameter_files import read_back
 from robot_dynamics.ros.parameters import parameter_values, values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 4  # significant, of the thresholds
 

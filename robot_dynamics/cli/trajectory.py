@@ -24,6 +24,9 @@ from robot_dynamics.cli.recording_options import (
     changed_robot,
     friction,
 )
+from robot_dynamics.common.reporting.figures import draw_limits, joint_panels, save
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.reporting.tables import print_table
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
     MOST_NAMED,
@@ -33,14 +36,11 @@ from robot_dynamics.control.feasibility import (
 )
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.model.joint_values import per_joint
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.drives import Drives
-from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.reporting.tables import print_table
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 
 INFEASIBLE = 1  # exit code

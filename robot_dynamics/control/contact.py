@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.settings import checked, setting
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced
 from robot_dynamics.control.momentum_observer import MomentumObserver
 from robot_dynamics.control.payload_test import PayloadTest, UntoldPayload
-from robot_dynamics.settings import checked, setting
-from robot_dynamics.spatial import Array
 
 FACTOR = (1.0, 1e6)
 COLLISION = 'collision'  # kind of contact

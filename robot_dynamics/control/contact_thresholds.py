@@ -29,9 +29,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.settings import EFFORT, TIME, joint_setting, setting
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.momentum_observer import MomentumObserver
-from robot_dynamics.settings import EFFORT, TIME, joint_setting, setting
-from robot_dynamics.spatial import Array
 
 DEBOUNCE = 2.5e-3  # s: three samples at 1 kHz, one at 250 Hz
 BLOCK = 10.0  # s

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.tool_wrench import ToolWrench, tool_wrench
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.programs import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.tool_wrench import ToolWrench, tool_wrench
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.programs import Robot
 
 PRIOR = (10.0, 10.0, 10.0, 50.0, 50.0, 50.0)  # N m and N, standard deviations
 FLOOR = 0.05  # N m or N: least standard deviation of an external torque

@@ -16,7 +16,7 @@ linear, decoupled error dynamics, e'' + Kd e' + Kp e = 0, with gains in 1/s^2 an
 an accurate M. Gravity compensation alone allows hand guiding.
 
 Joint impedance has a stiffness and the damping ratios of the arm's natural modes; its equations
-are in `algorithms.joint_impedance`.
+are in `core.algorithms.joint_impedance`.
 
 Source: Paden and Panja, Int. J. Control 47 (1988), for PD+; Takegaki and Arimoto, ASME J. Dyn.
 Syst. 103 (1981), for PD with gravity; Lynch and Park, Modern Robotics (2017), section 11.4.
@@ -32,8 +32,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms import joint_impedance as joint_springs
-from robot_dynamics.algorithms.dual_numbers import duals, total_slopes
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
 from robot_dynamics.control.feedforward import (
     EVERYTHING,
@@ -47,11 +47,11 @@ from robot_dynamics.control.feedforward import (
     inertia_torque,
 )
 from robot_dynamics.control.trajectory import Reference
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.memory import FrictionModel
-from robot_dynamics.programs import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.algorithms import joint_impedance as joint_springs
+from robot_dynamics.core.algorithms.dual_numbers import duals, total_slopes
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.memory import FrictionModel
+from robot_dynamics.core.programs import Robot
 
 MOST_JOINTS = 14  # of joint impedance, whose program grows as n^3: 3 s to compile for 7, 9 for 14
 

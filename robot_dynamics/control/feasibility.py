@@ -24,17 +24,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import spline
 from robot_dynamics.control.feedforward import inertia_torque, require_order
 from robot_dynamics.control.limits import TOLERANCE, excursions
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import at_rest, entry_segment
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.friction.coefficients import coulomb_friction
-from robot_dynamics.friction.memory import FrictionModel
-from robot_dynamics.model.joint_values import unit_of
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import coulomb_friction
+from robot_dynamics.core.friction.memory import FrictionModel
+from robot_dynamics.core.model.joint_values import unit_of
 
 STEP = 2e-3  # s, between samples
 MOST_SAMPLES = 20_000  # of long trajectories, in addition to their points

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.codegen.calls.arguments import checked_output
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
 
 
 class FeedbackDerivatives(NamedTuple):

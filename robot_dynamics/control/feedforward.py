@@ -23,13 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.errors import ShapeError, TrajectoryError
+from robot_dynamics.common.settings import GAIN, joint_setting
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError, TrajectoryError
-from robot_dynamics.friction.coefficients import coefficients
-from robot_dynamics.friction.memory import FrictionModel
-from robot_dynamics.settings import GAIN, joint_setting
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import coefficients
+from robot_dynamics.core.friction.memory import FrictionModel
 
 
 @dataclass(frozen=True)

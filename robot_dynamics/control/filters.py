@@ -13,8 +13,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
 
 
 class AccelerationFilter:

@@ -20,11 +20,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.errors import ModelError, ShapeError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.feedforward import Gains
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.rollout import checked_time_step
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.rollout import checked_time_step
 
 FREQUENCY = 40.0  # rad/s, largest natural frequency
 DAMPING = 1.0  # zeta

@@ -3,7 +3,7 @@
 
     tau = CartesianImpedance(arm, 'tool').torque(q, qd, PoseReference(T, V), Impedance()).tau
 
-The equations are in `algorithms.cartesian_impedance`. Limits of a target are those of
+The equations are in `core.algorithms.cartesian_impedance`. Limits of a target are those of
 `pose_following`.
 """
 
@@ -17,21 +17,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.cartesian_impedance import (
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.settings import GAIN, joint_setting, setting
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
+from robot_dynamics.core.algorithms.cartesian_impedance import (
     ImpedanceTorque,
     Sliding,
     Springs,
     cartesian_impedance,
 )
-from robot_dynamics.algorithms.dual_numbers import duals, total_slopes
-from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.coefficients import JointFriction, coefficients
-from robot_dynamics.friction.laws import TERMS
-from robot_dynamics.programs import Robot
-from robot_dynamics.settings import GAIN, joint_setting, setting
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.algorithms.dual_numbers import duals, total_slopes
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction, coefficients
+from robot_dynamics.core.friction.laws import TERMS
+from robot_dynamics.core.programs import Robot
 
 NO_WRENCH = NO_ACCELERATION = np.zeros(6)
 NO_WRENCH.setflags(write=False)

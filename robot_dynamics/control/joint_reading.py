@@ -20,10 +20,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.filters import VelocityFilter
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 
 TURNS, RANGES, BESIDE = 10, 10, 1.0  # beyond position limits: turns; ranges of a slide and 1 m
 FARTHEST_TURN, FARTHEST_SLIDE = 1e5, 1e3  # rad and m, of joints without position limits

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import spline
 from robot_dynamics.control.joint_reading import state_bounds
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 
 # Tolerance for the rounding of published limits and of trajectory points on a limit.
 TOLERANCE = 1e-6

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimate of external torques along a stream of joint states, by the momentum observer.
 
-The equations are in `algorithms.momentum_observer`; this file keeps their state, and begins anew
-where the stream is interrupted.
+The equations are in `core.algorithms.momentum_observer`; this file keeps their state, and begins
+anew where the stream is interrupted.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.momentum_observer import (
+from robot_dynamics.common.settings import TIME, checked, joint_setting, setting
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.momentum_observer import (
     ObservedFriction,
     ObserverState,
     ObserverUpdate,
     observe,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.programs import Robot
-from robot_dynamics.settings import TIME, checked, joint_setting, setting
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.programs import Robot
 
 POLES = (0.1, 1e5)  # 1/s
 LONGEST_LEAD = 0.1  # s, of efforts before velocities

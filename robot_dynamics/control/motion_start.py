@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import (
     TOLERANCE,
@@ -31,9 +33,7 @@ from robot_dynamics.control.transitions import (
     stop,
     stream_join,
 )
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 
 CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
 SHORTEST_PERIOD = 0.002  # s; the least time counted for a step between two references

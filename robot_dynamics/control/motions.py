@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
+from robot_dynamics.common.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
-from robot_dynamics.errors import TrajectoryError, TrajectoryOverError
 
 SECOND = 1e9  # ns
 STOPPING = 'stopping'

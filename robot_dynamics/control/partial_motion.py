@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import Joined, Stop
-from robot_dynamics.spatial import Array
 
 
 class Part(NamedTuple):

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact_wrench import FLOOR
 from robot_dynamics.control.contact_wrench import PRIOR as WRENCH
 from robot_dynamics.control.momentum_observer import MomentumObserver
-from robot_dynamics.spatial import Array
 
 UNIT = 0.01  # kg, of the small payloads
 AWAY = 0.01  # m, of their centres; the tensor about the link's origin counts 100 times less

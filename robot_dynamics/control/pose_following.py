@@ -4,7 +4,7 @@
 The rule of `reference_following`: **the target is continuous, or is placed where the frame is.**
 It is placed in these cases only: nothing was followed before, time went back, the frame is
 further than the largest distance after a gap of the joint states, or the target is not finite. The
-equations are in `algorithms.pose_motion`.
+equations are in `core.algorithms.pose_motion`.
 
 The target moves towards the last pose of the stream, as fast as its velocity and acceleration
 limits allow, and arrives at rest. It stays within the largest distance of the frame: an obstacle
@@ -23,14 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.algorithms.pose_motion import Target, advanced, displacement
 from robot_dynamics.codegen.calls import compile_program
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.impedance import PoseReference
 from robot_dynamics.control.joint_reading import FARTHEST_SLIDE
 from robot_dynamics.control.motions import NOT_FINITE, SECOND, STOPPING, Phase
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.programs import version_of
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.algorithms.pose_motion import Target, advanced, displacement
+from robot_dynamics.core.programs import version_of
 
 ORTHOGONAL = 1e-6  # largest error of R^T R
 
@@ -184,7 +184,7 @@ class PoseFollower:
 
 @functools.cache
 def follower_program() -> Callable[..., Target]:
-    """Return `algorithms.pose_motion.advanced` in machine code.
+    """Return `core.algorithms.pose_motion.advanced` in machine code.
 
     Its arguments are the poses of frame and target (16), velocity and acceleration (6), the goal
     (16), whether it is followed (1), limits (6), and the interval (1).

@@ -20,6 +20,8 @@ from copy import deepcopy
 
 import numpy as np
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
@@ -49,9 +51,7 @@ from robot_dynamics.control.transitions import (
     at_rest,
     stop,
 )
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 
 
 class ReferenceFollower:

@@ -17,9 +17,9 @@ import math
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.motions import SECOND, Motion
 from robot_dynamics.control.trajectory import Reference
-from robot_dynamics.spatial import Array
 
 FASTEST = 4.0  # 1/s, change of the rate: 0.25 s from rest to full speed
 MARGIN = 0.9  # of the acceleration limit, for the change within a step

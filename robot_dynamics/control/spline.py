@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 COEFFICIENTS = 6
 ORDERS = np.arange(COEFFICIENTS)

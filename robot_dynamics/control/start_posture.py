@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.kinematics import body_poses, point_jacobian
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import position_range
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import body_poses, point_jacobian
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import position_range
 
 MARGIN = 0.1  # of the range, from either limit
 # What suffices

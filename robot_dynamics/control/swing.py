@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.states import position_range
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.states import position_range
 
 SWING = 0.8  # rad, the largest amplitude of a revolute joint
 SLIDE = 0.15  # m, of a prismatic one

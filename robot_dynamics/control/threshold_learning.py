@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact import Contact
 from robot_dynamics.control.contact_thresholds import ContactThresholds, FreeMotion, Learned
 from robot_dynamics.control.momentum_observer import MomentumObserver
-from robot_dynamics.spatial import Array
 
 SHORTEST = 30.0  # s of free motion
 FEWEST = 3  # motions

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.trajectory import Reference
-from robot_dynamics.spatial import Array
 
 
 class Tolerances(NamedTuple):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 SECOND = 1e9  # ns
 LONGEST_STEP = 0.02  # s; between two torques the rate limit counts no more time than this

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.errors import JointNamesError, TrajectoryError
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import spline
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.errors import JointNamesError, TrajectoryError
-from robot_dynamics.made_once import made_once
-from robot_dynamics.spatial import Array
 
 # Of points without velocities: cubics from rest to rest that do not overshoot, or lines.
 SMOOTH, LINEAR = INTERPOLATIONS = ('smooth', 'linear')

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.files import write_file
+from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml, yaml_text
 from robot_dynamics.control.trajectory import SMOOTH, Trajectory
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.files import write_file
-from robot_dynamics.yaml_text import YamlError, is_number, read_yaml, yaml_text
 
 FIELDS = ('positions', 'velocities', 'accelerations')
 DIGITS = (9, 8, 7)  # decimals of the fields

@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import JointNamesError, TrajectoryError, TrajectoryOverError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.motions import Execution, Outcome, Phase
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
-from robot_dynamics.errors import JointNamesError, TrajectoryError, TrajectoryOverError
-from robot_dynamics.spatial import Array
 
 NO_LIMIT = -1.0  # value of a tolerance in a goal; 0: the default
 

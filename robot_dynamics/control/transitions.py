@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.limits import (
     acceleration_limit,
     excursions,
@@ -21,10 +23,8 @@ from robot_dynamics.control.limits import (
 )
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 
 SHORTEST_STOP, LONGEST_STOP = 0.25, 1.0  # s
 LEAST_TORQUE = 0.1  # of the effort limit, assumed to be available for braking in any posture

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from robot_dynamics.codegen.backends.c import Dialect
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.export.functions import Case, ExportError, Function, cases, plain
-from robot_dynamics.spatial import Array
 
 IDENTIFIER = re.compile(r'[A-Za-z][A-Za-z0-9_]*')
 # Headers of C, and those that they include: one of ours would be taken for them.

@@ -17,13 +17,13 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from robot_dynamics.algorithms.jacobian import forward_kinematics, jacobian
-from robot_dynamics.algorithms.vectors import cross
 from robot_dynamics.codegen.backends.c import Dialect
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.algorithms.jacobian import forward_kinematics, jacobian
+from robot_dynamics.core.algorithms.vectors import cross
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.programs import Robot
 from robot_dynamics.export.c_header import about, check_identifier, definition, facts
 from robot_dynamics.export.functions import ExportError, Function, functions, plain
-from robot_dynamics.programs import Robot
 
 POSE_DERIVATIVE = 'forward_kinematics_derivative'
 

@@ -11,19 +11,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.cartesian_impedance import (
+from robot_dynamics.codegen.calls import CompiledFunction
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.cartesian_impedance import (
     ImpedanceTorque,
     Sliding,
     Springs,
     cartesian_impedance,
 )
-from robot_dynamics.algorithms.joint_impedance import JointImpedanceTorque, joint_impedance
-from robot_dynamics.algorithms.momentum_observer import ObservedFriction, ObserverState, observe
-from robot_dynamics.codegen.calls import CompiledFunction
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import TERMS
-from robot_dynamics.programs import Robot
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.algorithms.joint_impedance import JointImpedanceTorque, joint_impedance
+from robot_dynamics.core.algorithms.momentum_observer import (
+    ObservedFriction,
+    ObserverState,
+    observe,
+)
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import TERMS
+from robot_dynamics.core.programs import Robot
 
 
 class ObserverStep(NamedTuple):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from robot_dynamics.codegen.backends.cuda import MOST_THREADS, DeviceDialect
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.export.c_header import about, check_identifier, definition, facts
 from robot_dynamics.export.functions import Function, plain
 

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.payload import with_payload
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.loops.loop_program import LoopProgram
 from robot_dynamics.codegen.tracing.program import Program
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.payload import with_payload
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import Inertial, to_parameters
+from robot_dynamics.core.model.states import random_states
+from robot_dynamics.core.programs import ALGORITHMS, SIZES, Robot, Scalars
 from robot_dynamics.export.control_steps import STEPS, step_inputs
-from robot_dynamics.model.inertia import Inertial, to_parameters
-from robot_dynamics.model.states import random_states
-from robot_dynamics.programs import ALGORITHMS, SIZES, Robot, Scalars
-from robot_dynamics.spatial import Array
 
 # Algorithms that are not exported, and what to use instead.
 NOT_EXPORTED = {

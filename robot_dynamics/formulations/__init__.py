@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivations of the equations of motion, one per file, each in the notation of its source.
 
+Comes in: a `RobotModel` and a state. Goes out: the same torques, by derivations that share no
+dynamics. Others use `FORMULATIONS`, `generalized_dalembert` and `newton_euler_link_frame`.
+
 Every module of `FORMULATIONS` has a function `inverse_dynamics(model, q, qd, qdd)`, and further
 functions of its derivation, under common names; all give the same numbers, for any tree of
 revolute and prismatic joints. No module imports another, so that their agreement is evidence. Four
-share forward kinematics (`kinematics.body_poses`), of which `euler_lagrange` and `hamiltonian`
-share the Jacobians of the centres of mass; `twist_wrench` and `closed_form_matrix` share the
-conversion to screws; the two Newton–Euler modules have kinematics of their own.
+share forward kinematics (`core.kinematics.body_poses`), of which `euler_lagrange` and
+`hamiltonian` share the Jacobians of the centres of mass; `twist_wrench` and `closed_form_matrix`
+share the conversion to screws; the two Newton–Euler modules have kinematics of their own.
 
     module                    gives            wrench  cost   source
     ------------------------  ---------------  ------  -----  -----------------------------------

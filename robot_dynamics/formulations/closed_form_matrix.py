@@ -24,10 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.contact import contact
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.model.screws import exponential, to_screws
-from robot_dynamics.spatial import Array, adjoint, inverse_pose, lie_bracket, pose
+from robot_dynamics.common.spatial import Array, adjoint, inverse_pose, lie_bracket, pose
+from robot_dynamics.core.model.contact import contact
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
+from robot_dynamics.core.model.screws import exponential, to_screws
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import SingularityError
-from robot_dynamics.model.joint_values import at_least_zero
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import SingularityError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.joint_values import at_least_zero
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 # tau = inverse_dynamics(model, q, qd, qdd), and qdd = forward_dynamics(model, q, qd, tau)
 Verb = Callable[[RobotModel, Array, Array, Array], Array]

@@ -31,9 +31,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array, skew
+from robot_dynamics.common.spatial import Array, skew
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 # -- the equation of motion, in three forms -----------------------------------------------------
 

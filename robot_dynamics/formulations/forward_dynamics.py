@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import ShapeError, SingularityError
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ShapeError, SingularityError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 # tau = inverse_dynamics(model, q, qd, qdd)
 InverseDynamics = Callable[[RobotModel, Array, Array, Array], Array]

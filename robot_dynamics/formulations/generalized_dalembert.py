@@ -35,9 +35,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array, cross
+from robot_dynamics.common.spatial import Array, cross
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import SingularityError
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array, cross
+from robot_dynamics.common.errors import SingularityError
+from robot_dynamics.common.spatial import Array, cross
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 
 def inverse_dynamics(model: RobotModel, q: Array, qd: Array, qdd: Array) -> Array:

@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.model.inertia import pseudo_inertia
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array, inverse_pose, skew
+from robot_dynamics.common.spatial import Array, inverse_pose, skew
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.inertia import pseudo_inertia
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 Indexed = dict[tuple[int, ...], Array]
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robot_dynamics.model.contact import Contact, contact
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.spatial import Array, cross
+from robot_dynamics.common.spatial import Array, cross
+from robot_dynamics.core.model.contact import Contact, contact
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 
 
 @dataclass(frozen=True)

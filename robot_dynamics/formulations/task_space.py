@@ -25,8 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.errors import ShapeError, SingularityError
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ShapeError, SingularityError
+from robot_dynamics.common.spatial import Array
 
 # Above this condition number of J, Lambda would keep fewer than four digits.
 MAX_CONDITION = 1e6

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.model.contact import Contact, contact
-from robot_dynamics.model.robot_model import RobotModel, check_vector
-from robot_dynamics.model.screws import exponential, to_screws
-from robot_dynamics.spatial import Array, adjoint, cross, inverse_pose, lie_bracket, pose
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array, adjoint, cross, inverse_pose, lie_bracket, pose
+from robot_dynamics.core.model.contact import Contact, contact
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
+from robot_dynamics.core.model.screws import exponential, to_screws
 
 
 @dataclass(frozen=True)

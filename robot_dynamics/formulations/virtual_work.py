@@ -33,8 +33,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import ShapeError, SingularityError
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ShapeError, SingularityError
+from robot_dynamics.common.spatial import Array
 
 
 def _nothing(q: Array) -> Any:

@@ -19,7 +19,8 @@ from typing import Any
 
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.bag import (
     METADATA,
     REPAIR,
@@ -28,7 +29,6 @@ from robot_dynamics.identification.recordings.bag import (
 )
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.graph_client import POLL, GraphClient, GraphError
-from robot_dynamics.yaml_text import read_yaml
 
 RECORDER = 'recorder', 'robot-dynamics record'  # in the metadata of its recordings
 DEPTH = 10_000  # messages: several seconds of the fastest drivers

@@ -18,7 +18,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.ros import health
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode

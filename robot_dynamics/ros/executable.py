@@ -28,7 +28,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import get_logger
 from rclpy.signals import SignalHandlerOptions
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import Spec, specs
 

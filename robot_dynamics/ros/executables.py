@@ -72,7 +72,7 @@ def _end_at_signals() -> None:
 def _node_class(node: str) -> type[Any]:
     from importlib import import_module
 
-    node_class: type[Any] = getattr(import_module(f'robot_dynamics.nodes.{node}'), NODES[node])
+    node_class: type[Any] = getattr(import_module(f'robot_dynamics.ros.nodes.{node}'), NODES[node])
     return node_class
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.settings import EFFORT, LOWEST_RATE, POSITION, RATE, TIME
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.control_laws import Law, computed_torque, gravity_only, joint_impedance
 from robot_dynamics.control.feasibility import CORNER_TIME
@@ -15,12 +17,10 @@ from robot_dynamics.control.motion_start import SHORTEST_PERIOD
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import POSTURES
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import POSTURES
 from robot_dynamics.ros.impedance_parameters import CARTESIAN, ImpedanceParameters
 from robot_dynamics.ros.parameters import ParameterError, joint_order, parameter, parameter_of
-from robot_dynamics.settings import EFFORT, LOWEST_RATE, POSITION, RATE, TIME
-from robot_dynamics.spatial import Array
 
 LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, less with delays
 

@@ -19,7 +19,7 @@ from rclpy.exceptions import InvalidNamespaceException, InvalidTopicNameExceptio
 from rclpy.validate_namespace import validate_namespace
 from rclpy.validate_topic_name import validate_topic_name
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.ros.executable import SIGNALS
 
 POLL = 0.01  # s

@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynamics.control.impedance import Impedance
 from robot_dynamics.control.pose_following import PoseLimits
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import ParameterError, parameter
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters
 

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.control.joint_reading import JointReading, JointStateReader
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.control import pd_gains
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.model.states import random_postures
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf, urdf_text
 

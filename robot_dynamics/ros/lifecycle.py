@@ -29,13 +29,13 @@ from rclpy.qos_overriding_options import InvalidQosOverridesError
 from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.yaml_text import nearest
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Health, Status
 from robot_dynamics.ros.parameters import ParameterError, changed, declare, specs
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import RobotParameters
-from robot_dynamics.yaml_text import nearest
 
 if TYPE_CHECKING:
 

@@ -25,6 +25,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.control.joint_reading import (
     JointDataError,
@@ -32,10 +33,9 @@ from robot_dynamics.control.joint_reading import (
     JointReading,
     JointStateReader,
 )
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.graph_client import GraphError, check_namespace
-from robot_dynamics.spatial import Array
 from robot_dynamics.view.state import External
 from robot_dynamics.view.viewed_motion import LATE
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes of `robot_dynamics.visualization` as rviz markers."""
+"""Shapes of `robot_dynamics.core.visualization` as rviz markers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from robot_dynamics.spatial import Array
-from robot_dynamics.visualization import Arrow, Box, Ellipsoid, quaternion
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.visualization import Arrow, Box, Ellipsoid, quaternion
 
 Shape = Arrow | Box | Ellipsoid
 

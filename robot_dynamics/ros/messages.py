@@ -27,11 +27,11 @@ from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Float64MultiArray, Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from robot_dynamics import spatial
+from robot_dynamics.common import spatial
+from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import SMOOTH, Reference, Trajectory
-from robot_dynamics.errors import RobotDynamicsError, TrajectoryError
-from robot_dynamics.spatial import Array
 
 SECOND = 1_000_000_000  # ns
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')  # of an Inertia message

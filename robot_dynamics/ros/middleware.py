@@ -12,7 +12,7 @@ import os
 import random
 from importlib.metadata import version
 
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 
 PROFILE = 'config/fastdds_profile.xml'
 # The first of these is read up to ROS 2 jazzy, the second later.

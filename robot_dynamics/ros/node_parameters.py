@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from robot_dynamics.common.settings import LOWEST_RATE, RATE, TIME
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameters import parameter, specs
@@ -17,7 +18,6 @@ from robot_dynamics.ros.robot_parameters import (
     VaryingRobotParameters,
 )
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
-from robot_dynamics.settings import LOWEST_RATE, RATE, TIME
 from robot_dynamics.validation.comparison import TOLERANCE
 from robot_dynamics.validation.engines import ENGINES
 

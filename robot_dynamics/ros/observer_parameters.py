@@ -6,15 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from robot_dynamics.common.settings import LOWEST_RATE, RATE, TIME
 from robot_dynamics.control.contact import ContactSettings
 from robot_dynamics.control.contact_thresholds import ContactThresholds
 from robot_dynamics.control.contact_wrench import DIRECTIONS
 from robot_dynamics.control.momentum_observer import LONGEST_LEAD, ObserverSettings
 from robot_dynamics.control.threshold_learning import SHORTEST
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import group, parameter
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters, MeasuredParameters
-from robot_dynamics.settings import LOWEST_RATE, RATE, TIME
 
 
 @dataclass(frozen=True)

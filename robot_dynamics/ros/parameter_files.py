@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import nearest, parse_yaml, read_yaml
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.node_parameters import every_name
 from robot_dynamics.ros.parameters import ParameterError, snapshot, specs
 from robot_dynamics.ros.robot_parameters import MeasuredParameters, RobotParameters
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import nearest, parse_yaml, read_yaml
 
 EVERY_NODE = '/**'
 STANDARD_ERRORS = '/standard_errors'  # an entry of no node: values of the same names

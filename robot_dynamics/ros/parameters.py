@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError, ShapeError
-from robot_dynamics.model import joint_values
-from robot_dynamics.settings import Setting, settings_of
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import is_number, nearest
+from robot_dynamics.common.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.common.settings import Setting, settings_of
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import is_number, nearest
+from robot_dynamics.core.model import joint_values
 
 if TYPE_CHECKING:
     from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros.health import Status
 
 

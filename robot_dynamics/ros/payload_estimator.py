@@ -20,21 +20,21 @@ from geometry_msgs.msg import InertiaStamped
 from std_srvs.srv import Trigger
 from typing_extensions import override
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.reporting.numbers import measured
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.payload.payload import Payload, PayloadError, estimate_payload
 from robot_dynamics.identification.recordings.effort_unit import TORQUE
 from robot_dynamics.identification.recordings.recording import Recording
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.numbers import measured
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_source import frequent_switches
-from robot_dynamics.spatial import Array
 
 MOST = 100_000  # states
 LEAST = 4.0  # s of states

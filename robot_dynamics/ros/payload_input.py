@@ -22,7 +22,7 @@ from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 from typing_extensions import override
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import ParameterError, changed

@@ -9,13 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from typing_extensions import override
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.inertia import Inertial, inconsistency, symmetric
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.settings import EFFORT, POSITION, TIME, settings_of
+from robot_dynamics.common.spatial import Array, rotation_rpy
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.inertia import Inertial, inconsistency, symmetric
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     ParameterError,
     given,
@@ -25,8 +27,6 @@ from robot_dynamics.ros.parameters import (
     per_joint,
     ros_name,
 )
-from robot_dynamics.settings import EFFORT, POSITION, TIME, settings_of
-from robot_dynamics.spatial import Array, rotation_rpy
 from robot_dynamics.urdf.loading import parse_urdf
 
 SMALLEST_SCALE = 1e-3  # N m or N per unit of the drives, where it divides; the default is 1

@@ -24,9 +24,9 @@ from std_msgs.msg import String
 from typing_extensions import override
 
 from robot_dynamics.codegen.backends import machine_code
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part

@@ -22,8 +22,9 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.joint_reading import JointDataError
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.messages import (
     SECOND,
     MalformedMessage,
@@ -31,7 +32,6 @@ from robot_dynamics.ros.messages import (
     matrix_label,
     nanoseconds,
 )
-from robot_dynamics.spatial import Array
 
 BEGIN = 4  # bytes at the beginning of a serialized message, which name the encoding
 LITTLE_ENDIAN = b'\0\1'  # the encoding of all middlewares on all processors that ROS 2 runs on

@@ -9,9 +9,10 @@ from typing import ClassVar
 import numpy as np
 from typing_extensions import override
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.settings import POSITION, TIME
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     LARGEST_INTEGER,
     ParameterError,
@@ -21,7 +22,6 @@ from robot_dynamics.ros.parameters import (
     parameter_of,
 )
 from robot_dynamics.ros.robot_parameters import DriveParameters
-from robot_dynamics.settings import POSITION, TIME
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,

@@ -11,13 +11,13 @@ from geometry_msgs.msg import WrenchStamped
 from rclpy.qos import QoSProfile
 from typing_extensions import override
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.joint_reading import finite
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part
-from robot_dynamics.spatial import Array
 
 COMPONENTS = ('torque.x', 'torque.y', 'torque.z', 'force.x', 'force.y', 'force.z')
 

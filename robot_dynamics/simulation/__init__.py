@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation of arms under given torques with a fixed step, without ROS.
 
+Comes in: a `Dynamics`, models of joints and sensors, torques. Goes out: motions, and recordings
+as a real arm would give them. Others use `Simulator` (simulator), `JointModels`
+(joint_models.selection) and `Sensing` (sensors).
+
 `simulator` holds the state of one arm; `run` returns a motion as arrays, `run_figures` draws it;
 `joint_models` are friction, stops, elasticity and drives; `steps` are integrators and contact.
 Torques known in advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates
@@ -9,8 +13,8 @@ spheres to touch. `plant` is a simulated arm with brakes, and its inputs; `sched
 `run_control` step it by a clock and by requests.
 """
 
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.simulation.closed_chains.closed_loop_simulator import ClosedLoopSimulator
 from robot_dynamics.simulation.ensembles.batch import BatchRun, PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.environment import (

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.model.robot_model import RobotModel, check_vector
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 from robot_dynamics.simulation.errors import NotFinite
-from robot_dynamics.spatial import Array
 
 
 def finite_vector(model: RobotModel, name: str, value: ArrayLike) -> Array:

@@ -9,15 +9,16 @@ from collections.abc import Callable
 import numpy as np
 from scipy.linalg.lapack import dgesv, dposv
 
-from robot_dynamics.algorithms.friction_step import ROUNDS, Slowed
-from robot_dynamics.friction.impulses import TINY, Response
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.friction_step import ROUNDS, Slowed
+from robot_dynamics.core.friction.impulses import TINY, Response
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.spatial import Array
 
 # Change of the velocities, relative to the largest, at which friction is that of the velocities:
 # of compiled rounds, and of rounds by arrays.
 CONVERGED, CLOSER = 1e-10, 1e-12
-# Calls of `algorithms.friction_step.ROUNDS` rounds each; two suffice for all arms that were tried.
+# Calls of `core.algorithms.friction_step.ROUNDS` rounds each; two suffice for all arms that were
+# tried.
 MOST_CALLS = 10
 # Sweeps after the first rounds that do not converge; twice as many after each further call.
 SWEEPS = 6
@@ -53,7 +54,7 @@ def solved_by_arrays(W: Array, free: Array, law: ArrayLaw) -> Slowed:
     """Return velocities v (m,) and impulses p (m,) with v = free - W p, which obey any law.
 
     The law may hold v at a value, as stops and sticking do. Newton's method of
-    `algorithms.friction_step` may then cycle; it continues from sweeps over the joints, which
+    `core.algorithms.friction_step` may then cycle; it continues from sweeps over the joints, which
     reduce a convex function of the impulses with every joint.
 
     Args:

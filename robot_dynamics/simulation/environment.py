@@ -37,14 +37,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.made_once import made_once
-from robot_dynamics.settings import checked, setting
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.common.settings import checked, setting
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml, require_known
+from robot_dynamics.core.algorithms.simulation_step import State
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation.errors import SimulationDiverged
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import YamlError, is_number, read_yaml, require_known
 
 # Error of the contact forces, relative to the largest, with a part for the rounding of depths.
 CONVERGED, ROUNDING = 1e-8, 1e-14  # m

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 
 class NotFinite(RobotDynamicsError, ValueError):  # noqa: N818  (says what it is)

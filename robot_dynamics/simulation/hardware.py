@@ -22,17 +22,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml, require_known
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.sensors import Sensors
-from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import inertials
-from robot_dynamics.yaml_text import YamlError, is_number, read_yaml, require_known
 
 Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings)
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import Inertial
 
 
 def attached(

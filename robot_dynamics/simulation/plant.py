@@ -17,12 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.simulation.argument_checks import finite_wrench
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.simulator import Simulator
-from robot_dynamics.spatial import Array
 
 
 class EffortCommand(NamedTuple):

@@ -19,18 +19,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Gains, Reference, pd_gains
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.argument_checks import checked_period
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile
 from robot_dynamics.simulation.joint_models.actuators import Drives, DriveState
 from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
 from robot_dynamics.simulation.sensors import Measured, Sensing
-from robot_dynamics.spatial import Array
 
 RATE = 1000.0  # Hz
 SUBSTEPS = 4

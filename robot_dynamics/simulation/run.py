@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.simulation.argument_checks import checked_period
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps import adaptive
 from robot_dynamics.simulation.steps.adaptive import Adaptive
-from robot_dynamics.spatial import Array
 
 # tau (n,) = torque(t, q, qd)
 TorqueLaw = Callable[[float, Array, Array], ArrayLike]

@@ -8,20 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.files import replacing
-from robot_dynamics.model.joint_values import units_of
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.figures import animation_writer, plain, save, sheet
-from robot_dynamics.simulation.run import Run
-from robot_dynamics.spatial import Array
-from robot_dynamics.visualization.robot_figure import (
+from robot_dynamics.common.files import replacing
+from robot_dynamics.common.reporting.figures import animation_writer, plain, save, sheet
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.joint_values import units_of
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.visualization.robot_figure import (
     draw_skeleton,
     equal_axes,
     extent,
     move_skeleton,
     skeleton,
 )
+from robot_dynamics.simulation.run import Run
 
 FRAMES_PER_SECOND = 25
 ANIMATION_RESOLUTION = 80  # dots per inch

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.plant import EffortCommand, ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.sensors import Measured, Sensing
-from robot_dynamics.spatial import Array
 
 TIMER_PERIOD = 1e-3  # s, shortest period of the timer that polls the schedule
 LONGEST_LAG = 0.1  # s; a schedule that is further behind is restarted

@@ -29,8 +29,7 @@ import numpy as np
 from numpy.random import Generator, SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.settings import (
+from robot_dynamics.common.settings import (
     EFFORT,
     GAIN,
     LOWEST_RATE,
@@ -39,8 +38,9 @@ from robot_dynamics.settings import (
     joint_setting,
     setting,
 )
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.simulation.argument_checks import low_pass_share
-from robot_dynamics.spatial import Array
 
 AT_ONCE = 256  # samples of noise drawn at a time
 

@@ -19,12 +19,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.rollout import check_friction, checked_time_step
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.simulation_step import State
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.rollout import check_friction, checked_time_step
 from robot_dynamics.simulation.argument_checks import finite_vector, finite_wrench, protect
 from robot_dynamics.simulation.converged import inverse
 from robot_dynamics.simulation.environment import Environment, PointContacts, touching_step
@@ -39,7 +40,6 @@ from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.simulation.steps.integrators import checked_integrator
 from robot_dynamics.simulation.steps.motion import Motion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
-from robot_dynamics.spatial import Array
 
 # Above this energy [J] a step may overflow, which raises SimulationDiverged; NumPy's warnings are
 # switched off there only, because switching takes a tenth of the time of a step.

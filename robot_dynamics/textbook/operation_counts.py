@@ -27,15 +27,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.rnea import rnea
 from robot_dynamics.codegen.tracing.trace import trace
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.core.algorithms.rnea import rnea
+from robot_dynamics.core.model.canonical import canonical_tree
+from robot_dynamics.core.model.dh import from_dh
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import random_inertial
 from robot_dynamics.formulations import FORMULATIONS, generalized_dalembert, lagrange_euler_4x4
 from robot_dynamics.formulations import newton_euler_link_frame as newton_euler
-from robot_dynamics.model.canonical import canonical_tree
-from robot_dynamics.model.dh import from_dh
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.robots import random_inertial
-from robot_dynamics.reporting.tables import aligned
 
 
 class Operations(NamedTuple):

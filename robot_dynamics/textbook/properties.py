@@ -28,10 +28,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import position_range, without_range
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import position_range, without_range
 
 SAMPLES = 200  # random postures of a search
 STARTS = 4  # the best of them, from which it descends

@@ -1,2 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion of robot descriptions, URDF or xacro, to a RobotModel."""
+"""Conversion of robot descriptions, URDF or xacro, to a RobotModel, and back.
+
+Comes in: a file or its text. Goes out: a model whose every number is checked, or an error that
+names the element. Others use `load_urdf`, `parse_urdf` and `urdf_text` (loading).
+
+reader, elements, rules  the text as records; their numbers, defaults and rules
+loading, tree, link_frames    xacro, payloads and locked joints; records to a model; its frames
+geometry                 primitives, meshes and volumes of links
+editing, physics_only    changes of a text that keep all other bytes; a text without geometry
+writing                  a model as URDF
+robot_files              names of robots and files
+"""

@@ -20,8 +20,8 @@ from xml.parsers import expat
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.rules import TENSOR
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.inertia import Inertial, transformed
-from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.common.spatial import Array, pose, rotation_rpy
+from robot_dynamics.core.model.inertia import Inertial, transformed
 
 
 class Limits(NamedTuple):

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.model.joints import joint_transform
-from robot_dynamics.spatial import Array, pose
+from robot_dynamics.common.spatial import Array, pose
+from robot_dynamics.core.model.joints import joint_transform
 from robot_dynamics.urdf.elements import is_revolute, origin_pose, unit_axis
 from robot_dynamics.urdf.reader import read_urdf
 from robot_dynamics.urdf.tree import Motion, joint_motions, link_tree

@@ -23,13 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import InertialWarning, ModelError
-from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.coordinates import friction_of_coordinates
-from robot_dynamics.model.inertia import Inertial, combined, inconsistency, transformed
-from robot_dynamics.model.joints import joint_transform
-from robot_dynamics.model.robot_model import STANDARD_GRAVITY, RobotModel
-from robot_dynamics.spatial import Array, pose
+from robot_dynamics.common.errors import InertialWarning, ModelError
+from robot_dynamics.common.spatial import Array, pose
+from robot_dynamics.core.model.builder import build_tree
+from robot_dynamics.core.model.coordinates import friction_of_coordinates
+from robot_dynamics.core.model.inertia import Inertial, combined, inconsistency, transformed
+from robot_dynamics.core.model.joints import joint_transform
+from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.urdf.elements import (
     is_revolute,
     joint_friction,

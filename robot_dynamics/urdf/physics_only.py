@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from urdf_parser_py import urdf
 
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
 from robot_dynamics.urdf.rules import TENSOR

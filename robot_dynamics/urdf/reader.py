@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 from urdf_parser_py.urdf import URDF
 from urdf_parser_py.xml_reflection.core import ParseError
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.urdf.rules import MAX_NAME, checked_element, reject_misspelt
 
 MAX_BYTES = 10_000_000

@@ -13,8 +13,8 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.resources import bundled_robots
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import bundled_robots
 
 CACHE = '~/.cache/robot_descriptions'  # of robot_descriptions, unless ROBOT_DESCRIPTIONS_CACHE
 # Of file names, as example-robot-data loads them: ur10 is ur10_robot, talos is talos_reduced.

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 from xml.etree.ElementTree import Element
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 
 MAX_NAME = 256
 MIN_AXIS = 1e-6  # an axis need not be a unit vector, but must have a direction

@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.urdf.rules import MAX_NUMBER
 
 

@@ -21,13 +21,13 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.files import write_files
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array, pose, rpy
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.files import write_files
+from robot_dynamics.common.spatial import Array, pose, rpy
+from robot_dynamics.common.yaml_text import parameters_text
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.editing import edited, inertial_changes, written
 from robot_dynamics.urdf.reader import read_urdf
-from robot_dynamics.yaml_text import parameters_text
 
 DENSITY = 2_000.0  # kg/m^3 of the drawn bodies, as of links with their motors
 RADII = 0.02, 0.3  # least and largest radius of a drawn link, relative to the mean length

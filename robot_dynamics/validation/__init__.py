@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of a robot's dynamics: laws of physics, derivations, and reference engines.
 
+Comes in: a description, or torques that a system publishes. Goes out: a verdict, residuals, and
+the mistake that explains them. Others use `EngineComparison` (comparison), `MotionComparison`
+(observation) and `Report` (engine_report).
+
 identities          laws that hold for every robot, each a function that returns its residual
 formulations        all derivations of this package, compared with one another on one robot
 comparison          a robot compared with PyBullet, MuJoCo or Pinocchio

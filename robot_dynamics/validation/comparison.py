@@ -22,10 +22,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States, chosen_states
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import States, chosen_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.diagnosis import Cause, likely_cause
 from robot_dynamics.validation.engine_report import (

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import States
 from robot_dynamics.validation.kinematic_mistakes import (
     joint_order,
     mimics_at_rest,

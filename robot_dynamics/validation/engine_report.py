@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque', 'Coriolis torque')
 # Of joints while every coordinate is 0, in the base frame.

@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.reporting.figures import plain, save, sheet
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import States, chosen_states
 from robot_dynamics.formulations import FORMULATIONS
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States, chosen_states
-from robot_dynamics.reporting.figures import plain, save, sheet
-from robot_dynamics.reporting.tables import aligned
-from robot_dynamics.spatial import Array
 from robot_dynamics.validation.identities import Bound, scaled
 
 TOLERANCE = 1e-9  # relative: a larger difference of two derivations is not rounding

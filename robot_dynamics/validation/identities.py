@@ -28,10 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics import kinematics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array, unskew
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import Array, unskew
+from robot_dynamics.core import kinematics
+from robot_dynamics.core.model.robot_model import RobotModel
 
 # f'(0) = sum_k w_k (f(k h) - f(-k h)) / h, with an error of h^8 f^(9) / 630
 DIFFERENCE_WEIGHTS = (4 / 5, -1 / 5, 4 / 105, -1 / 280)

@@ -16,9 +16,9 @@ from functools import partial
 
 import numpy as np
 
-from robot_dynamics.model.coordinates import driven_body
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.coordinates import driven_body
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.validation.mistakes import (
     ROUNDING,
     Difference,

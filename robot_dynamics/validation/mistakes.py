@@ -19,14 +19,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.regressor import regressor
-from robot_dynamics.algorithms.rnea import rnea
-from robot_dynamics.made_once import made_once
-from robot_dynamics.model.canonical import canonical_tree
-from robot_dynamics.model.inertia import to_parameters
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import ACCELERATION, FASTEST, States
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.regressor import regressor
+from robot_dynamics.core.algorithms.rnea import rnea
+from robot_dynamics.core.model.canonical import canonical_tree
+from robot_dynamics.core.model.inertia import to_parameters
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import ACCELERATION, FASTEST, States
 
 EXPLAINED = 1e-3  # part of the difference that an explanation may leave unexplained
 ROUNDING = 1e-9  # relative to the torques; a smaller difference is rounding

@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import States
 from robot_dynamics.validation.diagnosis import ENOUGH, Cause
 from robot_dynamics.validation.engine_report import Residual, residual
 from robot_dynamics.validation.engines.reference_engine import Results

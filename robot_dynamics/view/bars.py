@@ -12,7 +12,7 @@ from html import escape
 
 import numpy as np
 
-from robot_dynamics.spatial import Array, rpy
+from robot_dynamics.common.spatial import Array, rpy
 from robot_dynamics.view.scene import TERMS, Bar
 from robot_dynamics.view.state import External, ViewState
 

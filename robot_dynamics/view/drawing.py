@@ -12,9 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.model.coordinates import driven_body
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array, skew
+from robot_dynamics.common.spatial import Array, skew
+from robot_dynamics.core.model.coordinates import driven_body
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.visualization.marker_shapes import (
+    Ellipsoid,
+    inertia_ellipsoid,
+    quaternion,
+)
 from robot_dynamics.view.bars import COLOURS, MOTOR
 from robot_dynamics.view.link_shapes import GREY, BodyShape, Mesh
 from robot_dynamics.view.scene import (
@@ -29,7 +34,6 @@ from robot_dynamics.view.scene import (
     ring,
 )
 from robot_dynamics.view.state import ViewState
-from robot_dynamics.visualization.marker_shapes import Ellipsoid, inertia_ellipsoid, quaternion
 
 # What can be shown, in the order of the page, and whether it is at first
 LAYERS = {

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.model.joint_values import units_of, words_of
-from robot_dynamics.spatial import Array, pose
+from robot_dynamics.common.spatial import Array, pose
+from robot_dynamics.core.model.joint_values import units_of, words_of
 from robot_dynamics.view.bars import short_names
 from robot_dynamics.view.drawing import rotation
 from robot_dynamics.view.page import Page, chosen, rounded

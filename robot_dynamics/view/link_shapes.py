@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.geometry.mesh_process import read_mesh
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.urdf.geometry.shapes import Colour, Shape, link_shapes, material_colours

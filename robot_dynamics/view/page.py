@@ -10,7 +10,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any, Protocol
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.view.bars import bars_html, legend_html, tip_html
 from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.scene import Scene, force_of_arrow

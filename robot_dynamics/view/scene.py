@@ -14,17 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.kinematics import body_poses, com_positions, jacobian, point_jacobian
-from robot_dynamics.model.coordinates import driven_body
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
-from robot_dynamics.view.state import External, ViewState, frame_origins, reach
-from robot_dynamics.visualization.marker_shapes import (
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import body_poses, com_positions, jacobian, point_jacobian
+from robot_dynamics.core.model.coordinates import driven_body
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.visualization.marker_shapes import (
     Ellipsoid,
     manipulability_ellipsoid,
     tip_inertia_ellipsoid,
 )
+from robot_dynamics.view.state import External, ViewState, frame_origins, reach
 
 AROUND = 0.1  # of the reach: links around the joints
 TERMS = ('gravity', 'Coriolis', 'inertia', 'friction', 'external')

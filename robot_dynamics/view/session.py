@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.view.scene import Proportions, Scene, scene_of
 from robot_dynamics.view.state import Load, ViewError, ViewState
 from robot_dynamics.view.viewed_motion import Motion

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.start_posture import start_posture
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.kinematics import body_poses
-from robot_dynamics.model.joint_values import words_of
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import body_poses
+from robot_dynamics.core.model.joint_values import words_of
+from robot_dynamics.core.model.robot_model import RobotModel
 
 MOTIONS = ('position', 'velocity', 'acceleration')
 FREE_RANGE = {True: math.pi, False: 1.0}  # rad or m, of a joint without limits, by `angular`

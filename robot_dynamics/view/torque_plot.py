@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.view.bars import MEASURED, MOTOR
 from robot_dynamics.view.page import Page, chosen
 from robot_dynamics.view.state import ViewState

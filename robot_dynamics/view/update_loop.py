@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.view.drawing import Drawing
 from robot_dynamics.view.link_shapes import BodyShape, displayed_mesh

@@ -11,15 +11,15 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.filters import AccelerationFilter
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import inverse_kinematics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
-from robot_dynamics.kinematics import inverse_kinematics
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
-from robot_dynamics.spatial import Array
 from robot_dynamics.view.scene import torques
 from robot_dynamics.view.state import External, Load, ViewError, ViewState, number
 

@@ -8,7 +8,7 @@ from benchmarks import batches
 from benchmarks.agreement import Disagreement
 from benchmarks.clock import Effort
 from benchmarks.functions import FUNCTIONS, random_state
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 
 SHORT = Effort(repeats=2, seconds=1e-4)
 

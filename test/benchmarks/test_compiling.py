@@ -4,7 +4,7 @@ import pytest
 from benchmarks.compiling import compile_all
 from benchmarks.functions import FUNCTIONS
 from benchmarks.measure_compile import recorded
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from benchmarks.agreement import TOLERANCE, relative_error
 from benchmarks.contenders import RobotRefused, load
 from benchmarks.contenders.ours import Ours, OursInPlace
 from benchmarks.functions import FUNCTIONS, random_state
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.formulations import newton_euler_link_frame
 
 NEEDS_BOOK = pytest.mark.skipif(

@@ -13,7 +13,7 @@ import pytest
 from domains import use_free_domain
 from waiting import wait_until
 
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 
 pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 

@@ -10,8 +10,8 @@ from domains import use_free_domain
 pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 
 from benchmarks import node_client, node_echo, nodes, timer_jitter
-from robot_dynamics.nodes import dynamics_node
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.ros.nodes import dynamics_node
 from robot_dynamics.ros.serialization import JointStateWriter, MatrixWriter
 
 MS = 1_000_000

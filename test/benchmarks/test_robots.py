@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from benchmarks.robots import chain_urdf, find
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.core.model.robots import random_tree
 
 
 def test_the_urdf_of_a_chain_gives_its_model():

@@ -11,7 +11,7 @@ from benchmarks.contenders import NOTHING, Local
 from benchmarks.contenders.ours import Ours, OursKept
 from benchmarks.contenders.pinocchio import Pinocchio
 from benchmarks.functions import random_state
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 
 SHORT = Effort(repeats=2, seconds=1e-4)
 FUNCTIONS = ['inverse_dynamics', 'mass_matrix']

@@ -7,10 +7,10 @@ import pytest
 import robots
 
 from robot_dynamics import cli
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.resources import share_file
+from robot_dynamics.check.findings import KINDS, SEVERITIES
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.urdf_check.findings import KINDS, SEVERITIES
 
 trimesh = pytest.importorskip('trimesh')
 
@@ -115,7 +115,7 @@ def test_a_repair_that_the_loader_rejects_is_not_written(run, slow_panda, tmp_pa
     def negative(text, _):
         return text.replace(b'velocity="124.6"', b'velocity="-1"')
 
-    monkeypatch.setattr('robot_dynamics.urdf_check.examination.edited', negative)
+    monkeypatch.setattr('robot_dynamics.check.examination.edited', negative)
     code, _, errors = run(slow_panda, '--fix', tmp_path / 'out.urdf')
     assert code == 2
     assert 'velocity' in errors

@@ -16,8 +16,8 @@ import urdf_text
 import yaml
 
 from robot_dynamics import cli
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.validation.engines import ENGINES, installed
 
@@ -394,8 +394,8 @@ sys.meta_path.insert(0, Interrupts())
         'argparse',
         'yaml',
         'robot_dynamics.cli.commands',
-        'robot_dynamics.errors',
-        'robot_dynamics.dynamics',
+        'robot_dynamics.common.errors',
+        'robot_dynamics.core.dynamics',
         'robot_dynamics.codegen.backends.machine_code',
         'robot_dynamics.cli.options',
         'urdf_parser_py.urdf',

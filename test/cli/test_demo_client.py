@@ -16,8 +16,8 @@ from robot_dynamics.cli.demo_figure import draw, interesting_joints
 from robot_dynamics.cli.demo_nodes import TIME_STEP
 from robot_dynamics.control import Trajectory
 from robot_dynamics.control.swing import Swing
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 
 STEP = round(1e9 * TIME_STEP)  # ns
 LAG = 0.25  # rad, by which the joints are behind

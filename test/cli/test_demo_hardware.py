@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip('rclpy')
 
 from robot_dynamics.cli.demo_hardware import hardware
-from robot_dynamics.errors import ModelError
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros.parameters import snapshot
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.simulation import load_profile

@@ -4,7 +4,7 @@
 import pytest
 
 from robot_dynamics.cli.demo import demo_robot
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 
 CASTER = """
 <robot name="cart">

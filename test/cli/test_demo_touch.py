@@ -27,9 +27,9 @@ from robot_dynamics.cli.demo_touch import (
     summarize,
 )
 from robot_dynamics.cli.demo_touch_view import TouchSource, shown
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.resources import share_file
 
 Q = np.full(7, 0.3)
 

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from robot_dynamics import cli
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.swing import swing
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.urdf.writing import write_urdf
 

@@ -9,7 +9,7 @@ from verbs import options_of, verbs
 
 from robot_dynamics import cli
 from robot_dynamics.cli import options
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 
 ELBOW = str(share_file('urdf/planar_2r.urdf'))
 MOTION = str(Path(__file__).parent / 'elbow_motion.yaml')

@@ -13,11 +13,11 @@ from robot_dynamics.cli.recording_options import (
     chosen,
     measured,
 )
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.resources import share_file
-from robot_dynamics.spatial import rotation_rpy
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import rotation_rpy
+from robot_dynamics.common.yaml_text import parameters_text
+from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.yaml_text import parameters_text
 
 PATH = share_file('urdf/planar_2r.urdf')
 MODEL = load_urdf(PATH)

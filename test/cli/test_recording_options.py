@@ -9,9 +9,9 @@ from arms_to_identify import recorded, wrong
 
 from robot_dynamics import cli
 from robot_dynamics.cli import view
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.yaml_text import parameters_text
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.yaml_text import parameters_text
 
 ELBOW = share_file('urdf/planar_2r.urdf')
 MODEL = load_urdf(ELBOW)

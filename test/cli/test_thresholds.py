@@ -10,6 +10,8 @@ from tiers import slow
 
 from robot_dynamics import cli
 from robot_dynamics.cli.thresholds import comment
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.yaml_text import parameters_text
 from robot_dynamics.control import Reference
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
@@ -18,13 +20,11 @@ from robot_dynamics.control.contact_thresholds import (
     ContactThresholds,
     Learned,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameter_files import read_parameters
 from robot_dynamics.simulation import Actuators, HardwareProfile, Sensors, record_tracking
-from robot_dynamics.yaml_text import parameters_text
 
 ELBOW = share_file('urdf/planar_2r.urdf')
 MODEL = planar_2r()

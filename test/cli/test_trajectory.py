@@ -9,8 +9,8 @@ import pin_model
 import pytest
 
 from robot_dynamics import cli
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.trajectory_file import read_trajectory
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 ELBOW = share_file('urdf/planar_2r.urdf')

@@ -11,10 +11,10 @@ import pytest
 import yaml
 
 from robot_dynamics import cli
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.reporting import figures
-from robot_dynamics.reporting.json_files import write_json
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.reporting import figures
+from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.textbook.derivation.derivation import derive
 from robot_dynamics.urdf.loading import load_urdf
 

@@ -3,10 +3,10 @@
 
 from pathlib import Path
 
-from robot_dynamics.algorithms.gravity import gravity_torque
 from robot_dynamics.codegen.backends.python import python_source
 from robot_dynamics.codegen.tracing import trace
-from robot_dynamics.model.canonical import canonical_tree
+from robot_dynamics.core.algorithms.gravity import gravity_torque
+from robot_dynamics.core.model.canonical import canonical_tree
 from robot_dynamics.urdf.loading import load_urdf
 
 ROOT = Path(__file__).parents[2]

@@ -9,14 +9,14 @@ from elbow import ELBOW
 from rerooted import rerooted
 
 import robot_dynamics as rd
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import inverse_pose
 from robot_dynamics.control.contact import NONE, UNKNOWN, ContactDetector, ContactSettings
 from robot_dynamics.control.contact_thresholds import ContactThresholds
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.spatial import inverse_pose
+from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.robots import planar_2r
 
 STEP = 1e-3  # s
 # Contact above 1.5 * 2 * 0.1 = 0.3 N m, collision above 0.6 N m

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics import Dynamics
+from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.control import (
     LAWS,
     Gains,
@@ -18,9 +19,8 @@ from robot_dynamics.control import (
     joint_impedance,
     pd_plus,
 )
-from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.friction.coefficients import coulomb_friction
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.core.friction.coefficients import coulomb_friction
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 
 DT = 1e-3
 

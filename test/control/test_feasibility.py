@@ -9,16 +9,16 @@ import pytest
 import robots
 from tiers import soak
 
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.feasibility import check_feasibility, check_motion, slow_down
 from robot_dynamics.control.feedforward import feedforward
 from robot_dynamics.control.gains import pd_gains
 from robot_dynamics.control.trajectory import Trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
-from robot_dynamics.friction.laws import friction_law
-from robot_dynamics.friction.memory import FrictionWithOffset
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.core.friction.laws import friction_law
+from robot_dynamics.core.friction.memory import FrictionWithOffset
 from robot_dynamics.urdf.loading import load_urdf
 
 COULOMB_SPEED = 1e-2  # rad/s: dry friction is tanh(qd / COULOMB_SPEED)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import robots
 
+from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.control import (
     CartesianImpedance,
     Gains,
@@ -14,9 +15,8 @@ from robot_dynamics.control import (
     joint_impedance,
     joint_impedance_derivatives,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import random_tree
 
 H = 1e-3
 WEIGHTS = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}  # of differences of sixth order

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import robots
 
+from robot_dynamics.common.errors import ShapeError, TrajectoryError
 from robot_dynamics.control import (
     Gains,
     Reference,
@@ -13,12 +14,11 @@ from robot_dynamics.control import (
     feedforward,
     waypoint_efforts,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError, TrajectoryError
-from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
-from robot_dynamics.friction.laws import friction_law
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.model.states import position_range
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.core.friction.laws import friction_law
+from robot_dynamics.core.model.robots import random_tree
+from robot_dynamics.core.model.states import position_range
 from robot_dynamics.simulation import Simulator, simulate
 
 PARTS = ('gravity', 'coriolis', 'inertia', 'friction')

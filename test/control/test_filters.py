@@ -4,8 +4,8 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.control import AccelerationFilter, VelocityFilter
-from robot_dynamics.errors import ShapeError
 
 
 def run(filter_, stamps, velocity):

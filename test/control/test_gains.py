@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 import urdf_text
 
+from robot_dynamics.common.errors import InertialWarning, ModelError, ShapeError
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.gains import (
     DAMPING,
     FREQUENCY,
@@ -13,10 +15,8 @@ from robot_dynamics.control.gains import (
     free_inertias,
     pd_gains,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import InertialWarning, ModelError, ShapeError
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 STEP = 1e-3

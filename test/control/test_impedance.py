@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 import robots
 
+from robot_dynamics.common.errors import FrameNotFound
+from robot_dynamics.common.spatial import axis_rotation, pose
 from robot_dynamics.control.impedance import (
     POSTURE_RISE,
     RISE,
@@ -16,13 +18,11 @@ from robot_dynamics.control.impedance import (
     StiffnessRamp,
     singular_directions,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.friction.memory import tracked
-from robot_dynamics.model.robots import puma560
-from robot_dynamics.spatial import axis_rotation, pose
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.friction.memory import tracked
+from robot_dynamics.core.model.robots import puma560
 
 DT = 1e-3  # s
 TOOL = 'panda_hand_tcp'

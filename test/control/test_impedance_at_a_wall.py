@@ -13,9 +13,9 @@ import pytest
 import tiers
 
 import robot_dynamics as rd
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation import (
     Environment,
     JointModels,

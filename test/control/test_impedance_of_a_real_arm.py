@@ -12,12 +12,12 @@ import pytest
 import tiers
 
 import robot_dynamics as rd
-from robot_dynamics.algorithms.pose_motion import displaced
+from robot_dynamics.common.spatial import rotation_z
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
+from robot_dynamics.core.algorithms.pose_motion import displaced
 from robot_dynamics.simulation import JointModels, Simulator, load_profile
 from robot_dynamics.simulation.sensors import Sensing
-from robot_dynamics.spatial import rotation_z
 
 PROFILE = replace(
     load_profile(Path(__file__).parents[2] / 'config/realistic_panda.yaml'),

@@ -18,7 +18,7 @@ from robot_dynamics.control.joint_reading import (
     JointStateReader,
     state_bounds,
 )
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.core.model.robots import random_tree
 
 NAMES = ('shoulder', 'elbow', 'wrist')
 MS = 1_000_000

@@ -30,11 +30,11 @@ from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
-from robot_dynamics.friction import memory
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.friction.memory import FrictionWithOffset, TrackedFriction
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.friction import memory
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.friction.memory import FrictionWithOffset, TrackedFriction
+from robot_dynamics.core.model.robots import planar_2r
 
 MS = 1_000_000  # ns
 ARM = rd.Dynamics(replace(planar_2r(), velocity_limit=np.full(2, 2.5)))

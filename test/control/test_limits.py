@@ -6,14 +6,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.limits import (
     acceleration_limit,
     limit_violations,
     reference_violations,
 )
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.model.robots import planar_2r
 
 NAMES = ('joint1', 'joint2')
 

@@ -6,11 +6,11 @@ import pytest
 from tiers import soak
 
 import robot_dynamics as rd
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.coefficients import JointFriction, coulomb_friction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.robots import planar_2r
 
 STEP = 1e-3  # s
 STAMPS = STEP * np.arange(401)

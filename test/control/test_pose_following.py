@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from robot_dynamics.algorithms.pose_motion import (
+from robot_dynamics.common.errors import TrajectoryError
+from robot_dynamics.control.motions import NOT_FINITE, Phase
+from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
+from robot_dynamics.core.algorithms.pose_motion import (
     ACCELERATION_POLE,
     Target,
     advanced,
     approach,
     displacement,
 )
-from robot_dynamics.algorithms.pose_motion import displaced as displaced_rows
-from robot_dynamics.control.motions import NOT_FINITE, Phase
-from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
-from robot_dynamics.errors import TrajectoryError
+from robot_dynamics.core.algorithms.pose_motion import displaced as displaced_rows
 
 MS = 1_000_000  # ns
 LIMITS = PoseLimits()

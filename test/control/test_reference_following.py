@@ -2,6 +2,7 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
@@ -9,7 +10,6 @@ from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.transitions import SHORTEST_STOP
-from robot_dynamics.errors import TrajectoryError
 
 S = 1_000_000_000
 NAMES = ('shoulder', 'elbow')

@@ -17,6 +17,7 @@ import pytest
 
 import robot_dynamics as rd
 from robot_dynamics import control
+from robot_dynamics.common.spatial import pose
 from robot_dynamics.control import Impedance, Reference, Trajectory
 from robot_dynamics.control.contact import Contact, ContactDetector
 from robot_dynamics.control.contact_level import SETTLED, ContactLevel
@@ -33,12 +34,11 @@ from robot_dynamics.control.speed_override import SpeedOverride
 from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
-from robot_dynamics.friction import memory
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.friction.memory import TrackedFriction, tracked
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.spatial import pose
+from robot_dynamics.core.friction import memory
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.friction.memory import TrackedFriction, tracked
+from robot_dynamics.core.model.robots import planar_2r
 
 MS = 1_000_000  # ns
 STEP = 1 / 1024  # s, so that differences of times are exact

@@ -6,12 +6,12 @@ import warnings
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.resources import bundled_robots
 from robot_dynamics.control.start_posture import start_posture
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.kinematics import frame_pose, jacobian
-from robot_dynamics.model.states import position_range, random_postures
-from robot_dynamics.resources import bundled_robots
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import frame_pose, jacobian
+from robot_dynamics.core.model.states import position_range, random_postures
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.urdf.robot_files import robots_on_disk
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import ReferenceFollower
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.urdf.loading import load_urdf
 
 S, MS = 1_000_000_000, 1_000_000

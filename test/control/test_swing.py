@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import robots
 
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import pd_gains, violations
 from robot_dynamics.control.swing import NoMotion, home, swing
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.validation.identities import derivative
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.interpolate import CubicHermiteSpline, PchipInterpolator
 
+from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Trajectory
-from robot_dynamics.errors import TrajectoryError
 
 NAMES = ('shoulder', 'elbow')
 TIMES = [0.0, 1.0, 2.5]

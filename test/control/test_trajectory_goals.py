@@ -4,6 +4,7 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import JointNamesError, TrajectoryError, TrajectoryOverError
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.reference_following import ReferenceFollower
@@ -16,7 +17,6 @@ from robot_dynamics.control.trajectory_goals import (
     code_of,
     goal_tolerances,
 )
-from robot_dynamics.errors import JointNamesError, TrajectoryError, TrajectoryOverError
 
 S = 1_000_000_000
 NAMES = ('shoulder', 'elbow')

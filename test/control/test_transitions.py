@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.transitions import (
@@ -17,9 +18,8 @@ from robot_dynamics.control.transitions import (
     stop,
     stopping_time,
 )
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import TrajectoryError
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 
 NAMES = ('joint1', 'joint2')
 STILL = np.zeros(2)

@@ -6,12 +6,12 @@ import pytest
 from tiers import soak
 from walled_arm import ARM, NAMES, WalledArm
 
+from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.motions import Outcome, Phase
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.transitions import stopping_time
-from robot_dynamics.errors import TrajectoryError
 
 NONE = np.zeros(3)
 PATH = Tolerances(path=np.full(3, 0.05), goal=NONE)

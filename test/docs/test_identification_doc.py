@@ -15,7 +15,7 @@ from robot_dynamics import cli
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / 'docs' / 'guides' / 'identification.md').read_text()
-# Those of a robot, `record` and `send`, run in test/nodes/test_record_and_send.py.
+# Those of a robot, `record` and `send`, run in test/ros/test_record_and_send.py.
 BLOCK = re.compile(r'^```(\w*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r'^(?:sed |robot-dynamics (?!record|send)|python ).*$', re.MULTILINE)
 

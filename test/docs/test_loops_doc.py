@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robot_dynamics.closed_chains import ClosedChain
-from robot_dynamics.model.closures import EQUATIONS
+from robot_dynamics.core.model.closures import EQUATIONS
+from robot_dynamics.simulation.closed_chains import ClosedChain
 
 DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'guides' / 'loops.md').read_text()
 

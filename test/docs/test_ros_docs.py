@@ -52,7 +52,7 @@ def test_parameters_on_the_pages_exist():
 
 
 def markers_source():
-    return (ROOT / 'robot_dynamics' / 'nodes' / 'markers_node.py').read_text()
+    return (ROOT / 'robot_dynamics' / 'ros' / 'nodes' / 'markers_node.py').read_text()
 
 
 def test_every_kind_of_marker_is_described():

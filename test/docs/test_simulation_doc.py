@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics import simulation
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.simulation import INTEGRATORS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics import Dynamics, cli, load_urdf, textbook
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.model.robots import planar_2r
 
 DOC = (Path(__file__).resolve().parents[2] / 'docs' / 'textbook' / 'textbook.md').read_text()
 
@@ -59,7 +59,7 @@ PROBLEMS = DOC.split('### Problems at the end of the chapter')[1].split('\n## ')
 ANSWERS = re.findall(r'^\| (?:.*) \| (.*`.*) \|$', PROBLEMS, re.MULTILINE)
 MODEL = planar_2r().with_actuation(viscous=[0.3, 0.2])
 ELBOW = textbook.PlanarElbow(l1=0.7, lc1=0.3, lc2=0.25, m1=3.1, m2=1.7, I1=0.12, I2=0.05)
-PLACES = ('robot_dynamics', 'robot_dynamics.textbook', 'robot_dynamics.model.robot_model')
+PLACES = ('robot_dynamics', 'robot_dynamics.textbook', 'robot_dynamics.core.model.robot_model')
 
 
 def robot_of(text):

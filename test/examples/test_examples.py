@@ -22,8 +22,8 @@ def output_of(name, capsys):
 
 def test_every_example_is_run():
     others = (
-        'nodes/test_mit_drives.py',
-        'nodes/test_nodes_without_launch.py',
+        'ros/test_mit_drives.py',
+        'ros/test_nodes_without_launch.py',
         'examples/test_record_simulated_arm.py',
     )
     files = [Path(__file__), *(Path(__file__).parents[1] / name for name in others)]

@@ -16,16 +16,16 @@ from robots import load
 
 from robot_dynamics import Dynamics, cli
 from robot_dynamics.codegen.loops.loop_program import LoopProgram
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.errors import ModelError
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.inertia import Inertial, to_parameters
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.export.c_header import c_files, identifier
 from robot_dynamics.export.functions import FUNCTIONS, ExportError, functions
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
-from robot_dynamics.model.inertia import Inertial, to_parameters
-from robot_dynamics.model.robots import planar_2r, random_tree
-from robot_dynamics.resources import share_file
 
 ELBOW = share_file('urdf/planar_2r.urdf')
 CONTROL = ['inverse_dynamics', 'gravity_torque', 'mass_matrix', 'terms', 'forward_dynamics']

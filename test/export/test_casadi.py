@@ -12,10 +12,10 @@ from c_compilers import FOUND, load_c
 from robots import load
 
 from robot_dynamics import Dynamics, cli
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.export.casadi_source import DERIVATIVES, casadi_files
 from robot_dynamics.export.functions import functions
-from robot_dynamics.model.robots import planar_2r, random_tree
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 ca = pytest.importorskip('casadi')

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.export.c_header import c_files
 from robot_dynamics.export.functions import functions
-from robot_dynamics.model.robots import planar_2r
 
 MACHINES = {
     'mps2-an386': ['-mcpu=cortex-m4', '-mfpu=fpv4-sp-d16'],

@@ -12,12 +12,12 @@ from robots import load
 
 from robot_dynamics import Dynamics, cli
 from robot_dynamics.codegen.backends.c import output_names
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.export.c_header import TOLERANCES
 from robot_dynamics.export.cuda_source import cuda_files
 from robot_dynamics.export.functions import ExportError, cases, functions
 from robot_dynamics.export.nvrtc import NvrtcMissing, compiled
-from robot_dynamics.model.robots import planar_2r, random_tree
-from robot_dynamics.resources import share_file
 
 CONTROL = ['inverse_dynamics', 'terms', 'forward_dynamics']
 

@@ -8,11 +8,11 @@ import pytest
 from c_compilers import compile_c, each_compiler
 
 from robot_dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.export.c_header import c_files
 from robot_dynamics.export.casadi_source import casadi_files
 from robot_dynamics.export.cuda_source import cuda_files
 from robot_dynamics.export.functions import functions, plain
-from robot_dynamics.model.robots import planar_2r
 
 # The first two are `*/` after lines are joined; `??/` is a backslash.
 ATTACKS = [

@@ -12,9 +12,10 @@ import pytest
 import robots
 from pin_model import PinRobot
 
-from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.robots import (
+from robot_dynamics.common.spatial import axis_rotation, pose
+from robot_dynamics.core.model.builder import build_tree
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import (
     cartesian_arm,
     five_bar,
     geared_link,
@@ -26,7 +27,6 @@ from robot_dynamics.model.robots import (
     remote_elbow,
     vertical_particle,
 )
-from robot_dynamics.spatial import axis_rotation, pose
 
 
 def mimic_arm() -> RobotModel:

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics import formulations
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import FrameNotFound, ShapeError
+from robot_dynamics.common.errors import FrameNotFound, ShapeError
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.formulations import FORMULATIONS, euler_lagrange, hamiltonian
-from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.textbook.closed_forms import PlanarElbow
 
 ROUNDING = 1e-12  # relative to the largest entry, or to 1 where all are small

@@ -4,16 +4,16 @@
 import numpy as np
 import pytest
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import adjoint, inverse_pose
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.formulations import (
     closed_form_matrix,
     euler_lagrange,
     lagrange_euler_4x4,
     twist_wrench,
 )
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.spatial import adjoint, inverse_pose
 
 
 def close(x, y, size=None):

@@ -4,8 +4,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError, SingularityError
+from robot_dynamics.common.errors import ModelError, ShapeError, SingularityError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import geared_link, random_tree
 from robot_dynamics.formulations import (
     elastic_joints,
     euler_lagrange,
@@ -13,7 +14,6 @@ from robot_dynamics.formulations import (
     newton_euler_link_frame,
     virtual_work,
 )
-from robot_dynamics.model.robots import geared_link, random_tree
 from robot_dynamics.textbook.closed_forms import ElasticJoint
 
 ROUNDING = 1e-12

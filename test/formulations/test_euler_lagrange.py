@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import FrameNotFound, ShapeError
+from robot_dynamics.common.errors import FrameNotFound, ShapeError
+from robot_dynamics.core.model.builder import build_tree
 from robot_dynamics.formulations import euler_lagrange as el
-from robot_dynamics.model.builder import build_tree
 
 STEP = 1e-30
 

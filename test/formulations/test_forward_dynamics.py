@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import FrameNotFound, ShapeError, SingularityError
+from robot_dynamics.common.errors import FrameNotFound, ShapeError, SingularityError
+from robot_dynamics.core.model.builder import build_tree
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.formulations import FORMULATIONS, euler_lagrange
 from robot_dynamics.formulations import forward_dynamics as fd
-from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robots import planar_2r, random_tree
 
 SOLVER = {'inverse_dynamics': euler_lagrange.inverse_dynamics}
 

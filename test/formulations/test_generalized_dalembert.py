@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.formulations import closed_form_matrix, euler_lagrange
 from robot_dynamics.formulations import generalized_dalembert as gd
-from robot_dynamics.model.robots import random_tree
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import ShapeError, SingularityError
+from robot_dynamics.common.errors import ShapeError, SingularityError
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.formulations import euler_lagrange, hamiltonian
-from robot_dynamics.model.robots import random_tree
 
 STEP = 1e-30
 

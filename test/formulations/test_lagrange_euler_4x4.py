@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
-from robot_dynamics import kinematics as kin
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.formulations import euler_lagrange
 from robot_dynamics.formulations import lagrange_euler_4x4 as le
-from robot_dynamics.model.robots import random_tree
 
 STEP = 1e-30
 

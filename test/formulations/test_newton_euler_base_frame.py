@@ -4,11 +4,11 @@
 import numpy as np
 import pytest
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.contact import contact
 from robot_dynamics.formulations import newton_euler_base_frame as base_frame
 from robot_dynamics.formulations import newton_euler_link_frame as link_frame
-from robot_dynamics.model.contact import contact
 
 
 def test_every_vector_is_that_of_the_link_frame_turned(robot, at):

@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.core.model.contact import contact
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.formulations import newton_euler_link_frame as link_frame
-from robot_dynamics.model.contact import contact
-from robot_dynamics.model.robots import planar_2r
 
 L1, LC1, LC2, M1, M2, I1, I2, G = 0.7, 0.3, 0.25, 3.1, 1.7, 0.12, 0.05, 9.81
 

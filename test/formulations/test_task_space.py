@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import ShapeError, SingularityError
+from robot_dynamics.common.errors import ShapeError, SingularityError
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.formulations import closed_form_matrix, task_space, twist_wrench
-from robot_dynamics.model.robots import planar_2r, random_tree
 
 POSITION = slice(3, 6)
 

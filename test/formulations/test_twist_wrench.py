@@ -4,13 +4,19 @@
 import numpy as np
 import pytest
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import (
+    adjoint,
+    axis_rotation,
+    inverse_pose,
+    pose,
+    spatial_inertia,
+)
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.inertia import transformed
+from robot_dynamics.core.model.robots import random_inertial, random_tree
+from robot_dynamics.core.model.screws import exponential, to_screws
 from robot_dynamics.formulations import twist_wrench
-from robot_dynamics.model.inertia import transformed
-from robot_dynamics.model.robots import random_inertial, random_tree
-from robot_dynamics.model.screws import exponential, to_screws
-from robot_dynamics.spatial import adjoint, axis_rotation, inverse_pose, pose, spatial_inertia
 
 
 def close(x, y, size=None):

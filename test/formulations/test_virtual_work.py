@@ -7,7 +7,7 @@ Equation numbers are those of Spong, Hutchinson and Vidyasagar.
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import ShapeError, SingularityError
+from robot_dynamics.common.errors import ShapeError, SingularityError
 from robot_dynamics.formulations import virtual_work as vw
 from robot_dynamics.textbook.closed_forms import FiveBarLinkage, PointMassArm, RemoteElbow
 

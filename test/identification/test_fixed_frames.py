@@ -9,15 +9,15 @@ import pytest
 from arms_to_identify import recorded, wrong
 from rerooted import rerooted
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import inverse_pose
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.identification import evaluate
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
     identified_urdf,
 )
 from robot_dynamics.identification.payload.payload import estimate_payload
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.spatial import inverse_pose
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.writing import to_urdf
 

@@ -12,7 +12,7 @@ pytest.importorskip('ament_index_python', reason='it comes with ROS 2')
 
 from ament_index_python import packages
 
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros.launching import LaunchArgumentError, feedback_gains
 
 PANDA = share_file('urdf/panda.urdf')

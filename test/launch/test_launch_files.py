@@ -12,7 +12,7 @@ import re
 import pytest
 import yaml
 
-from robot_dynamics.resources import share_directory
+from robot_dynamics.common.resources import share_directory
 
 FILES = sorted((share_directory() / 'launch').glob('*.launch.py'))
 OURS = {
@@ -114,9 +114,9 @@ def test_every_argument_has_a_default_and_a_description_and_is_used(path):
 
 def test_the_parameters_that_the_simulation_sets_exist():
     pytest.importorskip('rclpy', reason='the nodes need ROS 2')
-    from robot_dynamics.nodes.feedforward_node import FeedforwardNode
-    from robot_dynamics.nodes.markers_node import MarkersNode
-    from robot_dynamics.nodes.simulator_node import SimulatorNode
+    from robot_dynamics.ros.nodes.feedforward_node import FeedforwardNode
+    from robot_dynamics.ros.nodes.markers_node import MarkersNode
+    from robot_dynamics.ros.nodes.simulator_node import SimulatorNode
     from robot_dynamics.ros.parameters import specs
 
     simulator = {'publish_clock', 'wall_stamps', 'time_step', 'lockstep', 'real_time_factor'}

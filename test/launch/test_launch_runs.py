@@ -23,7 +23,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from waiting import wait_until
 
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.launching import feedback_gains
 from robot_dynamics.ros.middleware import quick_discovery

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import yaml
 
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros.launching import feedback_gains
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
 
@@ -84,7 +84,7 @@ def test_the_gains_are_those_of_the_robot(model):
 
 def test_the_parameters_of_our_node_exist():
     pytest.importorskip('rclpy', reason='the nodes need ROS 2')
-    from robot_dynamics.nodes.feedforward_node import FeedforwardNode
+    from robot_dynamics.ros.nodes.feedforward_node import FeedforwardNode
     from robot_dynamics.ros.parameters import snapshot, specs
 
     table = FeedforwardNode.table

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import Actuators, Elasticity, JointModels, Simulator, simulate
 from robot_dynamics.simulation.joint_models.actuators import Drives
 

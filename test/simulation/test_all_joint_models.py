@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.calls import threads
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.model.inertia import to_parameters
-from robot_dynamics.model.robots import planar_2r, random_inertial, random_tree
+from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import to_parameters
+from robot_dynamics.core.model.robots import planar_2r, random_inertial, random_tree
 from robot_dynamics.simulation import FrictionSettings, JointModels, Simulator
 from robot_dynamics.simulation.ensembles.batch import PerStep, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters

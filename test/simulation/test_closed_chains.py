@@ -9,17 +9,17 @@ import pytest
 from scipy.integrate import solve_ivp
 from tiers import soak
 
-from robot_dynamics.closed_chains import ClosedChain
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import LoopNotClosed, ShapeError, SingularityError
-from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.robots import five_bar, planar_2r
+from robot_dynamics.common.errors import LoopNotClosed, ShapeError, SingularityError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.coordinates import with_coordinates
+from robot_dynamics.core.model.robots import five_bar, planar_2r
 from robot_dynamics.simulation import (
     NotFinite,
     SimulationDiverged,
     Simulator,
 )
-from robot_dynamics.simulation.closed_chains import ClosedLoopSimulator
+from robot_dynamics.simulation.closed_chains import ClosedChain
+from robot_dynamics.simulation.closed_chains.closed_loop_simulator import ClosedLoopSimulator
 from robot_dynamics.textbook.closed_forms import SliderCrank
 
 MOTORS = ('joint1', 'joint2')

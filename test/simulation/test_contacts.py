@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.friction.impulses import sticking, without_memory
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.core.friction.impulses import sticking, without_memory
 from robot_dynamics.simulation import converged
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
 from robot_dynamics.simulation.joint_models.stops import Pads

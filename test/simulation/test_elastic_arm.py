@@ -8,10 +8,10 @@ import pytest
 from scipy.linalg import expm
 from tiers import soak
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.formulations import elastic_joints, forward_dynamics, newton_euler_link_frame
-from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Adaptive,

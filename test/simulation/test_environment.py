@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from walled_arm import ARM
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Adaptive,

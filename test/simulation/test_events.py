@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import INTEGRATORS, InelasticStop, JointModels, Simulator
 
 STICKING = JointModels(friction='stick_slip')

@@ -6,9 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import cartesian_arm, planar_2r
-from robot_dynamics.reporting.figures import AnimationFormatError
+from robot_dynamics.common.reporting.figures import AnimationFormatError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import cartesian_arm, planar_2r
 from robot_dynamics.simulation import Simulator, animate_run, plot_run, simulate
 from robot_dynamics.simulation.run_figures import _frames
 

@@ -8,9 +8,9 @@ import pytest
 from tiers import soak
 
 import robot_dynamics as rd
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import FrictionSettings, JointModels, Simulator, simulate_batch
 from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
 from robot_dynamics.simulation.steps.integrators import INTEGRATORS

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.friction.laws import LAWS, STRIBECK_SPEED
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import LAWS, STRIBECK_SPEED
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from robot_dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import (
     Actuators,
     FrictionSettings,

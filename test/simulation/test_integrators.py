@@ -12,9 +12,9 @@ import pytest
 import robots
 from scipy.integrate import solve_ivp
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Adaptive,

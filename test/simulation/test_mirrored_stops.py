@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator, SpringDamperStop
 from robot_dynamics.simulation.steps.contacts import Contacts
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics import cli
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation.ensembles import monte_carlo
 from robot_dynamics.simulation.ensembles.batch import simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations

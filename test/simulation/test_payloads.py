@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     Actuators,
     Elasticity,
@@ -123,7 +123,9 @@ def test_nothing_is_compiled_when_a_payload_is_attached(joint_models, monkeypatc
     frame = model.link_names[-1]
     simulator = moving(arm, payload_links=links, wrench_frames=[frame], joint_models=joint_models)
     made = []
-    monkeypatch.setattr('robot_dynamics.programs.compile_program', lambda *_, **__: made.append(1))
+    monkeypatch.setattr(
+        'robot_dynamics.core.programs.compile_program', lambda *_, **__: made.append(1)
+    )
     for link in links:
         simulator.attach(link, *LOAD)
         for _ in range(200):

@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     Actuators,
     Elasticity,

@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation import Sensors, encoder_resolution
 from robot_dynamics.simulation.sensors import Sensing
 

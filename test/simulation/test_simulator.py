@@ -9,9 +9,9 @@ import robots
 from scipy.integrate import solve_ivp
 from tiers import soak
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, RobotDynamicsError, ShapeError
-from robot_dynamics.model.robots import geared_link, planar_2r, random_tree
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError, ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import geared_link, planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Actuators,

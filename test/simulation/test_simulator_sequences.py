@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     InelasticStop,

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.friction.impulses import without_memory
-from robot_dynamics.model.robots import planar_2r, puma560, random_tree
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import Friction
+from robot_dynamics.core.friction.impulses import without_memory
+from robot_dynamics.core.model.robots import planar_2r, puma560, random_tree
 from robot_dynamics.simulation import INTEGRATORS, Simulator, simulate
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
 

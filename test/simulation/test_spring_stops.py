@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.simulation import (
     JointModels,
     Simulator,

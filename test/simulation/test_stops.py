@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from tiers import soak
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.robots import planar_2r, random_tree
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.simulation import (
     INTEGRATORS,
     InelasticStop,

@@ -9,8 +9,8 @@ import robots
 
 from robot_dynamics.control import Gains, Switches, Trajectory, pd_gains
 from robot_dynamics.control.swing import swing
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation.ensembles.batch import simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.ensembles.tracking import Tracking

@@ -9,7 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model import robots as samples
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.formulations import (
     FORMULATIONS,
     closed_form_matrix,
@@ -18,8 +20,6 @@ from robot_dynamics.formulations import (
     virtual_work,
 )
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
-from robot_dynamics.model import robots as samples
-from robot_dynamics.model.robot_model import RobotModel
 from robot_dynamics.textbook.closed_forms import (
     CartesianArm,
     FiveBarLinkage,

@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.core.model.contact import Contact
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.formulations import newton_euler_base_frame, newton_euler_link_frame
-from robot_dynamics.model.contact import Contact
-from robot_dynamics.model.robots import planar_2r
 from robot_dynamics.textbook.closed_forms import PlanarElbow, PlanarElbowRecursion
 
 ROUNDING = 1e-12

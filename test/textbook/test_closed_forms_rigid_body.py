@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.common.spatial import axis_rotation, lie_bracket, spatial_inertia
+from robot_dynamics.core.model.robots import random_inertial
 from robot_dynamics.formulations import twist_wrench
-from robot_dynamics.model.robots import random_inertial
-from robot_dynamics.spatial import axis_rotation, lie_bracket, spatial_inertia
 from robot_dynamics.textbook.closed_forms import RigidBody
 from robot_dynamics.validation.identities import derivative
 

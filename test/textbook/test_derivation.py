@@ -8,10 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model import robots as samples
-from robot_dynamics.model.dh import from_dh
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model import robots as samples
+from robot_dynamics.core.model.dh import from_dh
 from robot_dynamics.textbook import SympyMissing, check, derive
 from robot_dynamics.textbook.derivation.notations import NOTATIONS
 from robot_dynamics.urdf.loading import load_urdf

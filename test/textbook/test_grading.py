@@ -10,16 +10,16 @@ import tiers
 from numpy import cos, sin
 
 import robot_dynamics as rd
-from robot_dynamics import kinematics
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError, SingularityError
+from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError, SingularityError
+from robot_dynamics.core import kinematics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model import robots as samples
 from robot_dynamics.formulations import (
     FORMULATIONS,
     closed_form_matrix,
     newton_euler_link_frame,
     twist_wrench,
 )
-from robot_dynamics.model import robots as samples
 from robot_dynamics.textbook import (
     CartesianArm,
     ElasticJoint,

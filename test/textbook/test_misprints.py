@@ -12,7 +12,16 @@ import numpy as np
 import pytest
 from scipy.integrate import simpson
 
-from robot_dynamics import kinematics as kin
+from robot_dynamics.common.spatial import adjoint, inverse_pose, lie_bracket, skew
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.model.dh import from_dh
+from robot_dynamics.core.model.robots import (
+    geared_link,
+    point_mass_2r,
+    random_inertial,
+    random_tree,
+)
+from robot_dynamics.core.model.screws import exponential, to_screws
 from robot_dynamics.formulations import (
     closed_form_matrix,
     euler_lagrange,
@@ -25,10 +34,6 @@ from robot_dynamics.formulations import (
     twist_wrench,
     virtual_work,
 )
-from robot_dynamics.model.dh import from_dh
-from robot_dynamics.model.robots import geared_link, point_mass_2r, random_inertial, random_tree
-from robot_dynamics.model.screws import exponential, to_screws
-from robot_dynamics.spatial import adjoint, inverse_pose, lie_bracket, skew
 from robot_dynamics.textbook.closed_forms import GearedLink, PointMassArm
 from robot_dynamics.validation.identities import derivative
 

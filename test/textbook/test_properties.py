@@ -6,15 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import pose, rotation_x
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.builder import build_tree
+from robot_dynamics.core.model.coordinates import with_coordinates
+from robot_dynamics.core.model.dh import from_dh
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.formulations import closed_form_matrix, euler_lagrange
-from robot_dynamics.model.builder import build_tree
-from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.dh import from_dh
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robots import planar_2r, random_tree
-from robot_dynamics.spatial import pose, rotation_x
 from robot_dynamics.textbook import properties
 from robot_dynamics.validation.identities import Bound
 

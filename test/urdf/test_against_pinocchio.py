@@ -8,9 +8,9 @@ import pinocchio as pin
 import pytest
 import robots
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.kinematics import frame_pose
-from robot_dynamics.model.inertia import to_parameters
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.kinematics import frame_pose
+from robot_dynamics.core.model.inertia import to_parameters
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 TOLERANCE = 1e-12

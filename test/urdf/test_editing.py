@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import inertials

@@ -11,10 +11,10 @@ import pinocchio as pin
 import pytest
 import robots
 
+from robot_dynamics.common.spatial import pose, rotation_x
+from robot_dynamics.core.kinematics import frame_pose
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.formulations import newton_euler_link_frame as newton_euler
-from robot_dynamics.kinematics import frame_pose
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.spatial import pose, rotation_x
 from robot_dynamics.urdf.loading import load_urdf
 
 FOLDER = Path(__file__).parents[2] / 'urdf'

@@ -6,8 +6,8 @@ import pytest
 import robots
 import urdf_text
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.kinematics import frame_pose
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.kinematics import frame_pose
 from robot_dynamics.urdf.link_frames import link_frames
 
 MIMIC = '<mimic joint="j1" multiplier="-0.5" offset="0.2"/>'

@@ -12,10 +12,10 @@ import urdf_text
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robot_dynamics.errors import InertialWarning, ModelError
-from robot_dynamics.model.inertia import Inertial, combined, transformed
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.spatial import axis_rotation, pose, rotation_rpy
+from robot_dynamics.common.errors import InertialWarning, ModelError
+from robot_dynamics.common.spatial import axis_rotation, pose, rotation_rpy
+from robot_dynamics.core.model.inertia import Inertial, combined, transformed
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 EPS = np.finfo(float).eps

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import bare_urdf, inertials
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from urdf_text import INERTIAL, LIMIT, chain, joint, link
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.urdf import reader as urdf_reader
 from robot_dynamics.urdf.loading import parse_urdf
 

@@ -6,11 +6,11 @@ import pytest
 from elbow import ELBOW
 from rerooted import rerooted
 
-from robot_dynamics import kinematics
+from robot_dynamics.common.spatial import inverse_pose
+from robot_dynamics.core import kinematics
+from robot_dynamics.core.model.coordinates import with_coordinates
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
-from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.spatial import inverse_pose
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.writing import to_urdf
 

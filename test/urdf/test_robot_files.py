@@ -8,8 +8,8 @@ import pytest
 import robots
 
 from robot_dynamics import load_urdf
-from robot_dynamics.errors import ModelError
-from robot_dynamics.resources import bundled_robots
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import bundled_robots
 from robot_dynamics.urdf import robot_files
 from robot_dynamics.urdf.robot_files import robot_file
 

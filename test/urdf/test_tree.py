@@ -6,8 +6,8 @@ import pytest
 import urdf_text
 from urdf_text import LIMIT, chain, joint, link
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.kinematics import frame_pose
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.kinematics import frame_pose
 from robot_dynamics.urdf.loading import parse_urdf
 
 WIDE = '<limit lower="-99" upper="99" velocity="99" effort="4"/>'

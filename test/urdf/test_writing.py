@@ -10,19 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import robot_dynamics as rd
-from robot_dynamics import kinematics
+from robot_dynamics.check.examination import examine
+from robot_dynamics.common.resources import bundled_robots
+from robot_dynamics.common.spatial import pose, rotation_rpy
+from robot_dynamics.core import kinematics
+from robot_dynamics.core.model import robots as textbook_robots
+from robot_dynamics.core.model.coordinates import with_coordinates
+from robot_dynamics.core.model.robots import random_inertial, random_tree
 from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
-from robot_dynamics.model import robots as textbook_robots
-from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.robots import random_inertial, random_tree
-from robot_dynamics.resources import bundled_robots
 from robot_dynamics.ros.parameter_files import read_parameters
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
-from robot_dynamics.spatial import pose, rotation_rpy
 from robot_dynamics.urdf.geometry.shapes import link_shapes
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.writing import to_urdf
-from robot_dynamics.urdf_check.examination import examine
 
 EPS = np.finfo(float).eps
 MEANT = 'ignore::UserWarning', 'ignore::robot_dynamics.InertialWarning'

@@ -9,10 +9,10 @@ import pytest
 import robots
 from tiers import soak
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.states import States, random_states
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.states import States, random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation import comparison
 from robot_dynamics.validation.comparison import (

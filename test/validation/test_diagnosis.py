@@ -9,7 +9,7 @@ import pytest
 import robots
 from tiers import slow, soak
 
-from robot_dynamics.model.states import States, position_range, random_states
+from robot_dynamics.core.model.states import States, position_range, random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.diagnosis import likely_cause
 from robot_dynamics.validation.kinematic_mistakes import joint_of

@@ -9,16 +9,16 @@ import pytest
 import robots
 
 from robot_dynamics import cli
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.reporting.figures import MatplotlibMissing
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.model.robots import cartesian_arm, five_bar, puma560, random_tree
+from robot_dynamics.core.model.states import States
 from robot_dynamics.formulations import (
     FORMULATIONS,
     closed_form_matrix,
     newton_euler_link_frame,
 )
-from robot_dynamics.model.robots import cartesian_arm, five_bar, puma560, random_tree
-from robot_dynamics.model.states import States
-from robot_dynamics.reporting.figures import MatplotlibMissing
-from robot_dynamics.resources import share_file
 from robot_dynamics.validation import formulations as comparison_module
 from robot_dynamics.validation.formulations import TOLERANCE, Comparison, compare, plot
 

@@ -10,16 +10,16 @@ import robots
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.coordinates import with_coordinates
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.formulations import (
     FORMULATIONS,
     closed_form_matrix,
     euler_lagrange,
     lagrange_euler_4x4,
 )
-from robot_dynamics.model.coordinates import with_coordinates
-from robot_dynamics.model.robots import planar_2r, random_tree
 from robot_dynamics.validation import identities as laws
 
 SMALL = 5e-12  # error of the difference formula and rounding

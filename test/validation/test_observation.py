@@ -8,9 +8,9 @@ import pytest
 from tiers import soak
 
 from robot_dynamics.control import AccelerationFilter
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import coulomb_friction
-from robot_dynamics.model.states import random_states
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import coulomb_friction
+from robot_dynamics.core.model.states import random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation.comparison import EngineComparison
 from robot_dynamics.validation.diagnosis import ENOUGH

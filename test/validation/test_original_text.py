@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from tiers import soak
 
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.resources import bundled_robots
+from robot_dynamics.common.resources import bundled_robots
+from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf import loading, physics_only, rules
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 from robot_dynamics.validation.comparison import validate

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
-from robot_dynamics.spatial import pose, rotation_rpy
+from robot_dynamics.common.spatial import pose, rotation_rpy
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.view.bars import bars_html, contact_html, legend_html, short_names, tip_html
 from robot_dynamics.view.scene import TERMS, Bar
 from robot_dynamics.view.state import External, ViewState

@@ -11,7 +11,7 @@ from recorded_runs import lively, samples, torque, write_bag
 from shown_page import ShownPage
 
 from robot_dynamics.control.start_posture import start_posture
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.playback_controls import PlaybackControls

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import urdf_text
 
-from robot_dynamics import kinematics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.resources import bundled_robots
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import bundled_robots
+from robot_dynamics.core import kinematics
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.urdf.geometry.shapes import Shape
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from shown_page import ShownPage
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.kinematics import frame_pose
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.spatial import rotation_x
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import rotation_x
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import frame_pose
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
 from robot_dynamics.view.drawing import LAYERS, wxyz
 from robot_dynamics.view.joint_controls import JointControls

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import urdf_text
 
-from robot_dynamics import kinematics
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core import kinematics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 from robot_dynamics.view.scene import (
     ARROW_FACES,

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.session import Session

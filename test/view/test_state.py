@@ -8,8 +8,8 @@ import pytest
 import urdf_text
 
 from robot_dynamics.control.start_posture import start_posture
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.robots import planar_2r
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 from robot_dynamics.view.state import (
     MOTIONS,

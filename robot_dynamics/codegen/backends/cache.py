@@ -29,7 +29,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from robot_dynamics.files import SAFELY, TEMPORARY, replace_file
+from robot_dynamics.common.files import SAFELY, TEMPORARY, replace_file
 
 MAGIC = b'robot_dynamics 1\n'
 # The packages that generate machine code.

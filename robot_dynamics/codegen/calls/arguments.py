@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robot_dynamics.codegen.tracing.program import Signature
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 Array = NDArray[np.float64]
 

@@ -34,7 +34,7 @@ from robot_dynamics.codegen.calls.recipe import Recipe
 from robot_dynamics.codegen.calls.threads import VariableError
 from robot_dynamics.codegen.loops.loop_program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.program import Signature
-from robot_dynamics.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.common.errors import RobotDynamicsError, ShapeError
 
 BACKENDS = ('auto', 'llvm', 'python')
 

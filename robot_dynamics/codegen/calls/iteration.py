@@ -23,7 +23,7 @@ from robot_dynamics.codegen.calls.arguments import (
 )
 from robot_dynamics.codegen.calls.kernels import Kernels
 from robot_dynamics.codegen.tracing.program import Signature
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 # Steps of all samples together in one call of machine code, some milliseconds, because a call
 # cannot be interrupted and needs memory for changing inputs; and the fewest steps of each sample.

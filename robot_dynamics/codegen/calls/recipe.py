@@ -11,7 +11,7 @@ from robot_dynamics.codegen.loops.loop_program import LoopForm, LoopProgram
 from robot_dynamics.codegen.tracing.graph import TooLong
 from robot_dynamics.codegen.tracing.program import LANES, NO_OPERATIONS, Program, sizes
 from robot_dynamics.codegen.tracing.trace import trace
-from robot_dynamics.made_once import made_once
+from robot_dynamics.common.made_once import made_once
 
 # Straight lines of more instructions take long to compile and are not faster than loops. Recording
 # stops at this number of nodes.

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 # Fewest operations of a part, a fraction of a millisecond.
 SMALLEST_PART = 10_000_000

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from robot_dynamics.codegen.tracing.program import Program, Signature
-from robot_dynamics.made_once import made_once
+from robot_dynamics.common.made_once import made_once
 
 # Where a step finds its inputs, beside those of the whole program: ('input', where, column).
 TABLE, OWN, PARENT = 'table', 'own', 'parent'

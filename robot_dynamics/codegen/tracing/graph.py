@@ -25,7 +25,7 @@ import math
 from collections.abc import Sequence
 
 from robot_dynamics.codegen.tracing.program import LANES, Node, Nodes, entry_in_lane, size
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 # f(-x) = -f(x).
 ODD = ('sin', 'tanh')

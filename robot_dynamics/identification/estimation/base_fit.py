@@ -16,15 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.base_parameters import (
     base_parameters,
 )
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.parameter_fit import RANK, Fit
 from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, divergence_curvature
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
 
 PARAMETERS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 SHOWN = 1e-6  # least coefficient of a combination that is named

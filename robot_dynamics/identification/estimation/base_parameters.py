@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 RANK_TOLERANCE = 1e-9  # relative: singular values below it are rounding
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.estimation.equations import (
     Estimate,
     Problem,
@@ -28,7 +29,6 @@ from robot_dynamics.identification.estimation.equations import (
     split,
 )
 from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, divergence_curvature
-from robot_dynamics.spatial import Array
 
 INEXACT = 0.02  # standard deviation of the scale of a joint's efforts, if it is not estimated
 

@@ -33,7 +33,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.friction.laws import FrictionLaw
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.laws import FrictionLaw
 from robot_dynamics.identification.estimation.covariance import Pooled, pooled
 from robot_dynamics.identification.estimation.equations import Problem, Seen
 from robot_dynamics.identification.estimation.friction_choice import LENGTHS, WORTH
@@ -44,7 +45,6 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     coefficient,
     joint_columns,
 )
-from robot_dynamics.spatial import Array
 
 CUTOFFS = (0.5, 0.5**0.5, 1.0)  # of the low-pass, relative to that of the fit
 STEPS = 4

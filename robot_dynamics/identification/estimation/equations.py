@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.friction.laws import FrictionLaw
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.laws import FrictionLaw
 from robot_dynamics.identification.estimation.observations import Observations
 from robot_dynamics.identification.estimation.pseudo_inertia import Bodies
-from robot_dynamics.spatial import Array
 
 RIDGE = 1e-3  # of a column: fixes what no row determines
 SMALLEST_GAIN = 0.05  # of the one at the start: gains are positive

@@ -21,8 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import LAWS, PRESLIDING, FrictionLaw, friction_law
+from robot_dynamics.common.reporting.numbers import measured
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import LAWS, PRESLIDING, FrictionLaw, friction_law
+from robot_dynamics.core.model.inertia import Inertial, from_parameters, to_parameters
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.base_fit import (
     DETERMINED,
     BaseEstimate,
@@ -82,10 +86,6 @@ from robot_dynamics.identification.recordings.recording import (
 )
 from robot_dynamics.identification.recordings.smoothing import cutoff_of
 from robot_dynamics.identification.recordings.velocities import with_better_velocities
-from robot_dynamics.model.inertia import Inertial, from_parameters, to_parameters
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.numbers import measured
-from robot_dynamics.spatial import Array
 
 EFFORTS = ('torques', 'currents', 'link-side')
 FITTED = 2 / 3  # of the recording; the rest validates
@@ -240,7 +240,7 @@ def identify(
         efforts: 'torques' of the drives; 'currents' of the motors, one unknown gain per joint; or
             'link-side' torques, measured behind the rotors. None: by the unit of the recordings,
             torques if it is unknown.
-        friction: a name of `friction.laws.LAWS`, or 'auto'.
+        friction: a name of `core.friction.laws.LAWS`, or 'auto'.
         test: another recording for the validation; the last third of each if None, or, if they are
             short, blocks.
         effort_scale: recorded effort times this is N m or N; one number or (n,). With currents it

@@ -9,12 +9,12 @@ from itertools import combinations
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import sliding_direction
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import sliding_direction
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import Observations
 from robot_dynamics.identification.recordings.recording import RecordingError
-from robot_dynamics.spatial import Array
 
 RANGE = 0.05  # rad or m: a joint that travels less does not move
 MOVING = 0.05  # of the rows, and

@@ -19,11 +19,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynamics.friction.laws import LAWS, PRESLIDING, FrictionLaw
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.laws import LAWS, PRESLIDING, FrictionLaw
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification.estimation.equations import Estimate, Problem, Terms
 from robot_dynamics.identification.estimation.parameter_fit import estimate
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.spatial import Array
 
 AUTO = 'auto'
 CHOICES = ('coulomb', 'load', 'coulomb_memory', 'load_memory')  # of AUTO, the simplest first

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.friction.laws import STRIBECK_SPEED, TERMS
-from robot_dynamics.identification.estimation.base_fit import PARAMETERS
-from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import Identification
-from robot_dynamics.identification.estimation.identified_text import units
-from robot_dynamics.model.inertia import (
+from robot_dynamics.common.spatial import Array, inverse_pose
+from robot_dynamics.common.yaml_text import parameters_text, quoted
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.core.friction.laws import STRIBECK_SPEED, TERMS
+from robot_dynamics.core.model.inertia import (
     Inertial,
     consistent,
     from_parameters,
@@ -26,12 +24,14 @@ from robot_dynamics.model.inertia import (
     to_parameters,
     transformed,
 )
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array, inverse_pose
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.identification.estimation.base_fit import PARAMETERS
+from robot_dynamics.identification.estimation.covariance import INEXACT
+from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.identified_text import units
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
-from robot_dynamics.yaml_text import parameters_text, quoted
 
 DIGITS = 9  # of written numbers, far below their errors
 UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes less is not excited

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from robot_dynamics.common.reporting.figures import encoded
+from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.identification.estimation.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation.estimation import Identification
 from robot_dynamics.identification.estimation.identified_text import (
@@ -21,8 +23,6 @@ from robot_dynamics.identification.estimation.identified_text import (
     verdict,
 )
 from robot_dynamics.identification.recordings.effort_curves import effort_curves
-from robot_dynamics.reporting.figures import encoded
-from robot_dynamics.reporting.numbers import measured
 
 CHANGED = 1e-3  # relative: parameters that change less are not listed
 STYLE = """

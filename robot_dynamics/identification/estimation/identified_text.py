@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics.friction.laws import TERMS
+from robot_dynamics.common.reporting.numbers import measured, three_digits
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.core.friction.laws import TERMS
+from robot_dynamics.core.model.joint_values import unit_of
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.estimation import DERIVED, Identification
 from robot_dynamics.identification.estimation.identified_validation import (
@@ -14,9 +17,6 @@ from robot_dynamics.identification.estimation.identified_validation import (
     UNKNOWN,
     Validation,
 )
-from robot_dynamics.model.joint_values import unit_of
-from robot_dynamics.reporting.numbers import measured, three_digits
-from robot_dynamics.reporting.tables import aligned
 
 CERTAIN = 4.0  # standard deviations
 

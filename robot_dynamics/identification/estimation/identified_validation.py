@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification.estimation.equations import Seen
 from robot_dynamics.identification.estimation.friction_choice import with_law
 from robot_dynamics.identification.estimation.observations import BLOCK
@@ -28,8 +30,6 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     joint_columns,
     spreads,
 )
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.spatial import Array
 
 WORTH = 0.02  # relative change of the residual (geometric mean): less is no difference
 JOINT_WORSE = 0.1  # relative, of one joint, beyond the noise

@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import FrictionLaw
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import FrictionLaw
 from robot_dynamics.identification.recordings.noise import effort_noise
 from robot_dynamics.identification.recordings.recording import Recording, moves
 from robot_dynamics.identification.recordings.smoothing import Stretch, smooth
-from robot_dynamics.spatial import Array
 
 SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
 PER_PERIOD = 8  # rows per period of the cut-off frequency, of which

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.estimation.covariance import INEXACT, covariance_of, of_few
 from robot_dynamics.identification.estimation.equations import (
     Estimate,
@@ -32,7 +33,6 @@ from robot_dynamics.identification.estimation.equations import (
     unpacked,
 )
 from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, closest_consistent
-from robot_dynamics.spatial import Array
 
 MAX_STEPS = 10
 WEIGHTINGS = 3  # fits with weights that include what inexact scales leave

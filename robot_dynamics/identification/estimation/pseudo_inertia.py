@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import second_moment, symmetric
 from robot_dynamics.identification.estimation.solver import SolverError, solver
-from robot_dynamics.model.inertia import second_moment, symmetric
-from robot_dynamics.spatial import Array
 
 PRIOR = 1.0  # lambda: the weight of the description, in independent samples
 SMALLEST = 1e-4  # eps: of the description's pseudo-inertia

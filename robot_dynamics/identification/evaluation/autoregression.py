@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 ORDER = 2
 

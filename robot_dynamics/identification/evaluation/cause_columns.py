@@ -25,12 +25,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import sliding_direction
-from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import sliding_direction
+from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.smoothing import Stretch, derivative
-from robot_dynamics.spatial import Array
 
 OF_JOINTS = (
     *('dry friction', 'Stribeck friction', 'viscous friction', 'rotor inertia'),

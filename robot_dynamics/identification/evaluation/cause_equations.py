@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.evaluation.autoregression import (
     ORDER,
     Noise,
@@ -30,7 +31,6 @@ from robot_dynamics.identification.evaluation.autoregression import (
 from robot_dynamics.identification.evaluation.cause_columns import OF_JOINTS, Comparison
 from robot_dynamics.identification.evaluation.hypotheses import Hypothesis, exclusive
 from robot_dynamics.identification.evaluation.selection import Regression, Solution
-from robot_dynamics.spatial import Array
 
 FLOOR = 1e-3  # of the effort: lowest standard deviation of a residual
 TOGETHER = 5  # successive samples whose scores are added

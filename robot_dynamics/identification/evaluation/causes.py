@@ -25,6 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification.evaluation.autoregression import Noise
 from robot_dynamics.identification.evaluation.cause_columns import (
     OF_JOINTS,
@@ -53,8 +55,6 @@ from robot_dynamics.identification.evaluation.search_numbers import (
 from robot_dynamics.identification.evaluation.selection import Regression, Solution
 from robot_dynamics.identification.evaluation.sufficient_causes import sufficient
 from robot_dynamics.identification.recordings.recording import moves
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.spatial import Array
 
 COMMON = ('offset', 'delay')  # always in the last fit: the others' errors allow for them
 VISIBLE = 0.05  # of the effort: an error of this size should be

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification.evaluation.cause_columns import (
     OF_JOINTS,
     OF_MOTION,
@@ -41,8 +43,6 @@ from robot_dynamics.identification.recordings.smoothing import (
     cutoff_of,
     smooth,
 )
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.spatial import Array
 
 FAR_ABOVE = 2.0  # times the frequency where the motion ends: above it, noise prevails
 LARGEST = 1e100  # N m or N: sums of squares of more may overflow

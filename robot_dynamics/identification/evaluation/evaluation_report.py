@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.common.reporting.figures import save
+from robot_dynamics.common.reporting.numbers import measured, three_digits
+from robot_dynamics.common.reporting.tables import aligned, write_curves
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.joint_values import unit_of
 from robot_dynamics.identification.evaluation.evaluation import Evaluation
 from robot_dynamics.identification.evaluation.hypotheses import Cause
 from robot_dynamics.identification.evaluation.search_numbers import CERTAIN, LIMITS
 from robot_dynamics.identification.recordings.effort_curves import effort_curves
-from robot_dynamics.model.joint_values import unit_of
-from robot_dynamics.reporting.figures import save
-from robot_dynamics.reporting.numbers import measured, three_digits
-from robot_dynamics.reporting.tables import aligned, write_curves
-from robot_dynamics.spatial import Array
 
 HEAD = (
     *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),

@@ -18,6 +18,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial, to_parameters
+from robot_dynamics.core.model.joint_values import rms
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.evaluation.cause_columns import (
     BODIES,
     DELAY,
@@ -34,10 +38,6 @@ from robot_dynamics.identification.evaluation.search_numbers import (
     PRIORS,
     SMALL,
 )
-from robot_dynamics.model.inertia import Inertial, to_parameters
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
 
 INEXACT_IN = ('dry friction', 'viscous friction', 'rotor inertia', 'scale')
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.evaluation.autoregression import Noise
 from robot_dynamics.identification.evaluation.cause_equations import Equations
 from robot_dynamics.identification.evaluation.hypotheses import (
@@ -25,7 +26,6 @@ from robot_dynamics.identification.evaluation.hypotheses import (
 )
 from robot_dynamics.identification.evaluation.search_numbers import PRICES
 from robot_dynamics.identification.evaluation.selection import Solution
-from robot_dynamics.spatial import Array
 
 
 class LastFit:

@@ -29,8 +29,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.evaluation.search_numbers import ITERATION, VALIDITY
-from robot_dynamics.spatial import Array
 
 TINY = 1e-9
 

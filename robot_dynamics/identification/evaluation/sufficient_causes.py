@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 WORSE = 1.25  # times the residual of a joint without causes: more contradicts them
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.excitation.clearance import Capsule
-from robot_dynamics.spatial import Array
 from robot_dynamics.urdf.geometry.mesh_process import read_mesh
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.urdf.geometry.shapes import Shape, link_shapes

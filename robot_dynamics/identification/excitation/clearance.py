@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.model.states import random_postures
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.states import random_postures
 
 # Pairs of links that are close in a larger part of random postures are not checked: shapes of
 # links two joints apart, and of others.

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 
 TO_FULL_SPEED = 0.25  # s, to the velocity limit: the default acceleration limit
 SLOW = 0.2  # of the velocity and acceleration limits, on the way to the start

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics.common.reporting.figures import draw_limits, joint_panels, save
+from robot_dynamics.common.reporting.tables import aligned, write_curves
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.trajectory import Trajectory
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.excitation.excitation import Excitation
-from robot_dynamics.reporting.figures import draw_limits, joint_panels, save
-from robot_dynamics.reporting.tables import aligned, write_curves
-from robot_dynamics.spatial import Array
 
 
 def text(arm: Dynamics, found: Excitation) -> str:

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.trajectory import Reference
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import sliding_direction
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import sliding_direction
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
 from robot_dynamics.identification.estimation.solver import single_thread
 from robot_dynamics.identification.excitation.clearance import Clearance
@@ -39,7 +40,6 @@ from robot_dynamics.identification.excitation.excitation import (
     basis,
     time_of_approach,
 )
-from robot_dynamics.spatial import Array
 
 OVERSAMPLING = 16  # samples per period of the highest harmonic during the search
 FINE = 10  # times as many for the final check

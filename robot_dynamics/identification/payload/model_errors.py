@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.inertia import Inertial, to_parameters
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial, to_parameters
+from robot_dynamics.core.model.robot_model import RobotModel
 
 
 class Accuracy(NamedTuple):

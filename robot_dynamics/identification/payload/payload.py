@@ -21,8 +21,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.common.reporting.numbers import measured
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import LAWS
+from robot_dynamics.core.model.inertia import Inertial, inconsistency, symmetric, to_parameters
+from robot_dynamics.core.model.joint_values import rms
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.pseudo_inertia import (
     from_pseudo_inertia,
@@ -51,11 +56,6 @@ from robot_dynamics.identification.recordings.recording import (
     scale_of,
 )
 from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
-from robot_dynamics.model.inertia import Inertial, inconsistency, symmetric, to_parameters
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.reporting.numbers import measured
-from robot_dynamics.spatial import Array
 
 FRICTION = ('estimated', 'model')  # fitted with the payload, or that of the model
 DRY = (LAWS['coulomb'], LAWS['coulomb_memory'])  # dry friction is a combination of both

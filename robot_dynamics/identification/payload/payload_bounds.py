@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 
 
 def least_excess(X: Array, y: Array, margin: Array, slack: Array) -> float:

@@ -30,6 +30,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification.estimation.covariance import of_few
 from robot_dynamics.identification.payload.model_errors import (
     LIKELY,
@@ -37,8 +39,6 @@ from robot_dynamics.identification.payload.model_errors import (
     Sizes,
     likeliest,
 )
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.spatial import Array
 
 BLOCKS = 24  # of time, left out one after the other
 ENOUGH_SAMPLES = 200  # of a moving joint: fewer determine no friction

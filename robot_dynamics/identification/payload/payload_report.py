@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.identification.payload.payload import Payload
-from robot_dynamics.reporting.numbers import measured
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 

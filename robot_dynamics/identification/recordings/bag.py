@@ -16,13 +16,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.recording import (
     JointSample,
     Recording,
     by_joint,
 )
-from robot_dynamics.yaml_text import read_yaml
 
 JOINT_STATE, STRING = 'sensor_msgs/msg/JointState', 'std_msgs/msg/String'
 DESCRIPTION = 'robot_description'

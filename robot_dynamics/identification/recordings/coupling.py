@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml
+from robot_dynamics.core.model.coordinates import friction_of_coordinates, with_coordinates
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.recording import Recording
-from robot_dynamics.model.coordinates import friction_of_coordinates, with_coordinates
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
-from robot_dynamics.yaml_text import YamlError, is_number, read_yaml
 
 ENTRIES = ('joints', 'motors', 'ratios', 'matrix')
 LARGEST_CONDITION = 1e6  # of the matrix: efforts of motors lose as many digits

@@ -15,11 +15,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.identification.recordings.recording import Recording, earlier
 from robot_dynamics.identification.recordings.velocities import with_earlier_velocities
-from robot_dynamics.spatial import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.reporting.figures import joint_panels, plain
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.reporting.figures import joint_panels, plain
+from robot_dynamics.common.spatial import Array
 
 MAX_POINTS = 4000  # drawn per curve
 STYLES: dict[str, dict[str, Any]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 TORQUE, CURRENT, UNKNOWN = EFFORT_UNITS = ('torque', 'current', 'unknown')  # torque: N m or N
 UNSTATED = (

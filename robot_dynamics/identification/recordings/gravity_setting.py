@@ -14,10 +14,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification.recordings.recording import STANDING
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.spatial import Array
 
 STILL = 0.5  # s at rest: a posture
 APART = 0.05  # rad or m: postures that differ by less are one

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
 from robot_dynamics.identification.recordings.sampling import even_times, pieces, resampled
-from robot_dynamics.spatial import Array
 
 FASTEST = 20.0  # Hz: no motion has torques above
 BANDS = 4  # of frequencies above the motion: noise is the largest of their medians

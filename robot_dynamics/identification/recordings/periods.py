@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.identification.recordings.smoothing import Stretch, low_pass, smooth
-from robot_dynamics.spatial import Array
 
 COARSE = 25.0  # Hz, at which the period is searched
 SHORTEST, LONGEST = 2.0, 120.0  # s

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.joint_values import unit_of
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
-from robot_dynamics.model.joint_values import unit_of
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
 
 # Positions farther beyond the limits are in another unit: two turns, as encoders without an
 # absolute turn are off by whole ones, or ten times the stroke.

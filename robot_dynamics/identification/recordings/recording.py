@@ -15,8 +15,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.core.model.joint_values import per_joint
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.effort_unit import (
     CURRENT,
     EFFORT_UNITS,
@@ -24,9 +27,6 @@ from robot_dynamics.identification.recordings.effort_unit import (
     UNKNOWN,
     UNSTATED,
 )
-from robot_dynamics.model.joint_values import per_joint
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
 
 STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: at rest below, where dry friction is undetermined
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.recordings.bag import Bag, BagError, read_bag, regular
 from robot_dynamics.identification.recordings.effort_unit import (
     SYMBOLS,
@@ -37,7 +38,6 @@ from robot_dynamics.identification.recordings.recording import (
     Recording,
     by_joint,
 )
-from robot_dynamics.spatial import Array
 
 SUFFIXES = ('.csv', '.txt', '.tsv', '.dat')
 TIME = 'time'

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.recordings.recording import RecordingError
-from robot_dynamics.spatial import Array
 
 EVEN = 1e-3  # of the time between samples: deviation that needs no interpolation
 

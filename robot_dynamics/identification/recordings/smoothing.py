@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.identification.recordings.noise import (
     FASTEST,
     motion_floor,
@@ -39,7 +40,6 @@ from robot_dynamics.identification.recordings.sampling import (
     pieces,
     resampled,
 )
-from robot_dynamics.spatial import Array
 
 ORDER = 4
 LOWEST, HIGHEST = 2.5, FASTEST  # Hz, limits of the automatic cut-off frequency

@@ -19,14 +19,15 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.simulation_step import State
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ShapeError
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.rollout import (
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.simulation_step import State
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
+from robot_dynamics.core.rollout import (
     STABLE,
     check_friction,
     checked_count,
@@ -41,7 +42,6 @@ from robot_dynamics.simulation.joint_models.friction_step import (
     friction_step,
     step_inputs,
 )
-from robot_dynamics.spatial import Array
 
 # tau (N, n) or (n,) = law(t, q (N, n), qd (N, n)): a pure function of each arm by itself.
 Law: TypeAlias = Callable[[float, Array, Array], ArrayLike]

@@ -24,16 +24,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.reporting.figures import plain, save, sheet
+from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Switches, Trajectory, pd_gains
 from robot_dynamics.control.swing import swing
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.reporting.figures import plain, save, sheet
-from robot_dynamics.reporting.tables import aligned
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.ensembles.tracking import Tracking
-from robot_dynamics.spatial import Array
 
 TIME_STEP = 1e-3  # s
 RECORD_EVERY = 10  # steps

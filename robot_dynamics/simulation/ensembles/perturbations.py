@@ -11,17 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.algorithms.integrators import check_integrator
-from robot_dynamics.algorithms.payload import carrier_moments, with_carrier, with_payload
-from robot_dynamics.algorithms.simulation_step import State, simulation_step
 from robot_dynamics.codegen.calls import CompiledFunction
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError, ShapeError
-from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.programs import Robot, Scalars
-from robot_dynamics.rollout import check_coupled
+from robot_dynamics.common.errors import ModelError, ShapeError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.integrators import check_integrator
+from robot_dynamics.core.algorithms.payload import carrier_moments, with_carrier, with_payload
+from robot_dynamics.core.algorithms.simulation_step import State, simulation_step
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import Friction
+from robot_dynamics.core.programs import Robot, Scalars
+from robot_dynamics.core.rollout import check_coupled
 from robot_dynamics.simulation.joint_models.friction_step import PARAMETERS
-from robot_dynamics.spatial import Array
 
 
 @dataclass(frozen=True, eq=False)

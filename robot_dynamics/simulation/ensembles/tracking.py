@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Gains, Switches, Trajectory, feedforward
 from robot_dynamics.control.feedforward import EVERYTHING, require_order
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.spatial import Array
+from robot_dynamics.core.dynamics import Dynamics
 
 
 @dataclass(frozen=True, eq=False)

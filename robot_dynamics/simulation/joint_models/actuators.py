@@ -28,8 +28,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.settings import (
+from robot_dynamics.common.settings import (
     EFFORT,
     GAIN,
     LOWEST_RATE,
@@ -38,8 +37,9 @@ from robot_dynamics.settings import (
     joint_setting,
     setting,
 )
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.simulation.argument_checks import low_pass_share
-from robot_dynamics.spatial import Array
 
 # Share of the speed limit over which the torque falls to zero.
 DERATING = 0.1

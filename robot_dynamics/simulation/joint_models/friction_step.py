@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step of semi-implicit Euler under a friction law of `friction.laws`.
+"""A step of semi-implicit Euler under a friction law of `core.friction.laws`.
 
     (M + h F_v) v' + p = M v + h (tau - C v - g),    p_j = h L_j z_j(v')
 
@@ -8,8 +8,8 @@ direction z of sliding is that of its end: tanh(v' / v_0), or with memory
 
     z = sgn v' + (z_0 - sgn v') exp(-h |v'| / delta).
 
-`algorithms.friction_step` solves the equation: p is at most h L, and v' is unique for a step of
-any length.
+`core.algorithms.friction_step` solves the equation: p is at most h L, and v' is unique for a step
+of any length.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.algorithms.friction_step import Slowed
-from robot_dynamics.algorithms.payload import with_carrier
-from robot_dynamics.algorithms.simulation_step import held_friction
 from robot_dynamics.codegen.calls import CompiledFunction
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.coulomb import sliding_direction
-from robot_dynamics.friction.impulses import DryFriction
-from robot_dynamics.friction.laws import moved_direction, sliding_level
-from robot_dynamics.model.canonical import CanonicalTree
-from robot_dynamics.programs import Robot, Scalars
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.payload import with_carrier
+from robot_dynamics.core.algorithms.simulation_step import held_friction
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.coulomb import sliding_direction
+from robot_dynamics.core.friction.impulses import DryFriction
+from robot_dynamics.core.friction.laws import moved_direction, sliding_level
+from robot_dynamics.core.model.canonical import CanonicalTree
+from robot_dynamics.core.programs import Robot, Scalars
 
 PARAMETERS = 10  # of a body: mass, first moments, inertia
 COEFFICIENTS = ('viscous', 'coulomb', 'load', 'stribeck', 'presliding')

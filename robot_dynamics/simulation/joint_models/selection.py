@@ -21,8 +21,8 @@ from dataclasses import dataclass
 
 from numpy.typing import ArrayLike
 
-from robot_dynamics.friction.friction_settings import FrictionSettings
-from robot_dynamics.settings import GAIN, joint_setting
+from robot_dynamics.common.settings import GAIN, joint_setting
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop, Stops
 

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.settings import GAIN, joint_setting
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.settings import GAIN, joint_setting
+from robot_dynamics.common.spatial import Array
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.friction.coulomb import joint_friction
-from robot_dynamics.friction.friction_settings import FrictionSettings
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.coulomb import joint_friction
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.argument_checks import finite_vector
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.simulator import Simulator
 from robot_dynamics.simulation.steps.energy_watch import Balance
-from robot_dynamics.spatial import Array
 
 # Solvers that use a Jacobian, and the step of its finite differences.
 LINEARIZING = ('Radau', 'BDF', 'LSODA')

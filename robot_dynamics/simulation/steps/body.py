@@ -13,16 +13,16 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from robot_dynamics.algorithms import Terms
-from robot_dynamics.algorithms.friction_step import Slowed
-from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.friction.impulses import DryFriction
-from robot_dynamics.model.states import extreme_postures
-from robot_dynamics.rollout import fastest_rate
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms import Terms
+from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.simulation_step import State
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import Friction
+from robot_dynamics.core.friction.impulses import DryFriction
+from robot_dynamics.core.model.states import extreme_postures
+from robot_dynamics.core.rollout import fastest_rate
 from robot_dynamics.simulation.converged import solved_by_arrays
-from robot_dynamics.spatial import Array
 
 # Largest h omega of springs that a step resolves: their torques may be those of its start.
 RESOLVED = 1.0

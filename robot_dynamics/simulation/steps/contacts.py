@@ -6,7 +6,7 @@ else acts on it leaves it the velocity s = v + p / m, of which v is a function:
 
 | law | v(s) |
 |---|---|
-| friction | `friction.impulses` |
+| friction | `core.friction.impulses` |
 | spring stop | beyond its edge, friction of a joint with the additional inertia h (h k + d) |
 | inelastic stop | clipped to the velocities that lead up to the stop |
 
@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics.friction.impulses import DryFriction, Response, sticking
-from robot_dynamics.settings import checked
+from robot_dynamics.common.settings import checked
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.friction.impulses import DryFriction, Response, sticking
 from robot_dynamics.simulation.converged import ArrayLaw
 from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.joint_models.stops import (
@@ -32,7 +33,6 @@ from robot_dynamics.simulation.joint_models.stops import (
     Yielding,
 )
 from robot_dynamics.simulation.steps.body import Body
-from robot_dynamics.spatial import Array
 
 
 class Contacts:

@@ -20,16 +20,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynamics.algorithms import Terms
-from robot_dynamics.algorithms.friction_step import Slowed
-from robot_dynamics.algorithms.integrators import INTEGRATORS
-from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.friction.impulses import DryFriction
-from robot_dynamics.made_once import made_once
-from robot_dynamics.settings import checked
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.common.settings import checked
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms import Terms
+from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.integrators import INTEGRATORS
+from robot_dynamics.core.algorithms.simulation_step import State
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import Friction
+from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.simulation.joint_models.selection import Elasticity
 from robot_dynamics.simulation.steps.body import (
     Energy,
@@ -40,7 +41,6 @@ from robot_dynamics.simulation.steps.body import (
     fastest_of,
     slowed_by_arrays,
 )
-from robot_dynamics.spatial import Array
 
 # Largest product of the step and the frequency of a spring, or the rate of its damper. No step is
 # short enough for explicit Euler, which adds energy to springs.

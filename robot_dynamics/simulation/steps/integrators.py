@@ -9,7 +9,7 @@
 | implicit_midpoint | 2 | oscillates by O(h^2), no trend |
 | discrete_gradient | 2 | constant to rounding |
 
-The first three are compiled (`algorithms.integrators`). The implicit ones, below, solve an
+The first three are compiled (`core.algorithms.integrators`). The implicit ones, below, solve an
 equation in every step, which takes twenty to fifty times longer. Both write the equation of motion
 for the momenta p = M(y) v,
 
@@ -45,11 +45,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-from robot_dynamics.algorithms import integrators
-from robot_dynamics.algorithms.simulation_step import State
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms import integrators
+from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.steps.body import Body
-from robot_dynamics.spatial import Array
 
 MAX_ROUNDS = 60
 CORRECTIONS = 5

@@ -43,10 +43,11 @@ import numpy as np
 from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
-from robot_dynamics.algorithms.friction_step import Slowed
-from robot_dynamics.algorithms.simulation_step import State
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.impulses import DryFriction
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.simulation_step import State
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.simulation.converged import inverse, solved_by_arrays
 from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.joint_models.stops import Pads
@@ -63,7 +64,6 @@ from robot_dynamics.simulation.steps.body import (
 )
 from robot_dynamics.simulation.steps.contacts import Contacts
 from robot_dynamics.simulation.steps.integrators import IMPLICIT_INTEGRATORS, AppliedForce
-from robot_dynamics.spatial import Array
 
 # Share of its largest impulse from which on smooth dry friction slides.
 SLIDING = 0.99

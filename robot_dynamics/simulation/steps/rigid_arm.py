@@ -12,18 +12,18 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics.algorithms import Terms
-from robot_dynamics.algorithms.friction_step import Slowed
-from robot_dynamics.algorithms.simulation_step import State, held_friction
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coulomb import Friction
-from robot_dynamics.friction.impulses import DryFriction
-from robot_dynamics.made_once import made_once
-from robot_dynamics.programs import Robot, Scalars
-from robot_dynamics.rollout import MOST_COUPLED
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms import Terms
+from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.simulation_step import State, held_friction
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import Friction
+from robot_dynamics.core.friction.impulses import DryFriction
+from robot_dynamics.core.programs import Robot, Scalars
+from robot_dynamics.core.rollout import MOST_COUPLED
 from robot_dynamics.simulation.converged import solved
 from robot_dynamics.simulation.steps.body import Energy, FrictionPart, Step, slowed_by_arrays
-from robot_dynamics.spatial import Array
 
 
 class RigidArm:

@@ -10,8 +10,8 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
-from robot_dynamics.errors import ModelError, RobotDynamicsError
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.textbook.derivation import writing
 from robot_dynamics.textbook.derivation.linear_form import linear_form
 from robot_dynamics.textbook.derivation.notations import NOTATIONS, Notation

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.textbook.derivation.symbolic_terms import (
     Parameter,
     SymbolicTerms,

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.textbook.derivation.trigonometric_sums import (
     Angle,
     Number,

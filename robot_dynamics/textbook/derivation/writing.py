@@ -7,7 +7,7 @@ import re
 import textwrap
 from typing import Any, Protocol
 
-from robot_dynamics.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.textbook.derivation.notations import Notation
 from robot_dynamics.textbook.derivation.symbolic_terms import Parameter
 

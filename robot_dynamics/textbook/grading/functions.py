@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.errors import RobotDynamicsError, ShapeError
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import RobotDynamicsError, ShapeError
+from robot_dynamics.common.spatial import Array
 
 # Arguments of each function, and the axes of its result: n joints, m directions, l parameters.
 FORMS: dict[str, tuple[tuple[str, ...], str]] = {

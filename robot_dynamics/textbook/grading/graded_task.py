@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.linalg import pinv
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.spatial import Array, adjoint, pose
+from robot_dynamics.common.spatial import Array, adjoint, pose
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.textbook.grading.graded_terms import Terms, inverse
 from robot_dynamics.textbook.grading.student_mistakes import Mistake
 from robot_dynamics.validation.identities import derivative

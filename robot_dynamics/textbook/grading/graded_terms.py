@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.functions import Function
 from robot_dynamics.validation.identities import derivative
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.algorithms.operational_space import ALL_DIRECTIONS
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.core.algorithms.operational_space import ALL_DIRECTIONS
 from robot_dynamics.formulations.task_space import check_regular
 from robot_dynamics.textbook.grading.functions import FORMS, Function, FunctionError
 from robot_dynamics.textbook.grading.grading_examination import Examination

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.graded_terms import Comparison, Terms, evaluate
 from robot_dynamics.textbook.grading.grading_parameters import wrong_parameter
 from robot_dynamics.textbook.grading.references import Reference

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.made_once import made_once
-from robot_dynamics.model.states import States
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.made_once import made_once
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.states import States
 from robot_dynamics.textbook.grading.functions import Function
 from robot_dynamics.textbook.grading.graded_laws import LAWS
 from robot_dynamics.textbook.grading.graded_terms import Comparison, Source, evaluate, sources

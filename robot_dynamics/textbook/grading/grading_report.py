@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from textwrap import fill
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.functions import vector
 
 WIDTH = 96

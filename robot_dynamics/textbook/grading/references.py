@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics import kinematics as kin
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial, parallel_axis, to_parameters
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States, random_states
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core import kinematics as kin
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import Inertial, parallel_axis, to_parameters
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import States, random_states
 from robot_dynamics.textbook import closed_forms as systems
 from robot_dynamics.textbook.closed_forms.equation_of_motion import EquationOfMotion
 from robot_dynamics.textbook.grading.graded_task import MADE, jacobians, task_mistakes, with_task

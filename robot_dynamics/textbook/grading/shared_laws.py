@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.functions import Function, FunctionError
 from robot_dynamics.textbook.grading.graded_laws import REFERENCE_LAWS
 from robot_dynamics.textbook.grading.graded_terms import (

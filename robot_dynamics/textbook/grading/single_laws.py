@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.functions import Function
 from robot_dynamics.textbook.grading.graded_terms import Source, evaluate, gradient
 from robot_dynamics.textbook.grading.grading_causes import ENTRIES

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.graded_terms import Terms, christoffel
 
 ALL_ORDERS = 5  # joints, of which all orders are tried

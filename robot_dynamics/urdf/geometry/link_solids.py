@@ -16,10 +16,10 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynamics.errors import ModelError
-from robot_dynamics.model.inertia import Inertial, combined, second_moment, transformed
-from robot_dynamics.model.solids import box, cylinder, sphere
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial, combined, second_moment, transformed
+from robot_dynamics.core.model.solids import box, cylinder, sphere
 from robot_dynamics.urdf.geometry.mesh_process import read_mesh
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.urdf.geometry.shapes import Shape, link_shapes

@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 MAX_BYTES = 100_000_000
 SUFFIXES = ('.stl', '.obj', '.dae', '.ply', '.glb', '.gltf', '.off')

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynamics.spatial import Array, pose, rotation_rpy
+from robot_dynamics.common.spatial import Array, pose, rotation_rpy
 from robot_dynamics.urdf.rules import ORIGIN, Rules, checked, number, shown
 
 Colour = tuple[float, float, float, float]  # red, green, blue, opacity, 0 to 1

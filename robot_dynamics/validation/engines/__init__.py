@@ -11,8 +11,8 @@ import importlib.util
 from importlib import import_module
 from typing import Any, Protocol
 
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial
 
 
 class Engine(Protocol):

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import mujoco
 import numpy as np
 
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial
 
 COMPILER = {'fusestatic': 'false', 'discardvisual': 'true', 'balanceinertia': 'false'}
 

@@ -17,8 +17,8 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial
 
 # Children by element. Meshes may be missing, plugins unknown, and engines differ in their use of
 # damping, friction and mimic tags.

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pinocchio
 
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial
 
 
 class PinocchioEngine:

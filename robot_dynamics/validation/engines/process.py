@@ -31,8 +31,7 @@ from typing import Any
 
 import numpy as np
 
-import robot_dynamics
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.validation.engines import Engine, load, title
 
 
@@ -139,7 +138,7 @@ class EngineProcess:
 
 def _python_path() -> str:
     """Return a PYTHONPATH on which the worker finds this package."""
-    here = str(Path(robot_dynamics.__file__).parents[1])
+    here = str(Path(__file__).parents[3])
     before = os.environ.get('PYTHONPATH')
     return os.pathsep.join([here, before]) if before else here
 

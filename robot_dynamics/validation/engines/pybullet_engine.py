@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 import pybullet
 
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.model.inertia import Inertial
 
 MAX_JOINTS = 128  # of one robot: MAX_DEGREE_OF_FREEDOM in its SharedMemoryPublic.h
 

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robot_dynamics import kinematics
-from robot_dynamics.model.inertia import Inertial, inconsistency
-from robot_dynamics.model.robot_model import RobotModel
-from robot_dynamics.model.states import States
-from robot_dynamics.spatial import Array
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.core import kinematics
+from robot_dynamics.core.model.inertia import Inertial, inconsistency
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.states import States
 from robot_dynamics.urdf.physics_only import bare_urdf
 from robot_dynamics.validation.engines import title
 from robot_dynamics.validation.engines.original_text import OriginalText, original_text

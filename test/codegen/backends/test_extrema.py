@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.vectors import together
 from robot_dynamics.codegen.calls import compile_program
-from robot_dynamics.scalars import maximum, minimum
+from robot_dynamics.common.scalars import maximum, minimum
+from robot_dynamics.core.algorithms.vectors import together
 
 NUMBERS = np.array([0.0, 1.0, -1.0, 5e-324, -1e308, np.inf, -np.inf, np.nan])
 

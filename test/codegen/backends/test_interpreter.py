@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.vectors import together
 from robot_dynamics.codegen.backends import python
 from robot_dynamics.codegen.calls import compile_program, kernels
+from robot_dynamics.core.algorithms.vectors import together
 
 
 def motion(q, qd):

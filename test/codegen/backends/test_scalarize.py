@@ -4,7 +4,6 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.algorithms.vectors import together
 from robot_dynamics.codegen.backends.llvm_straight_line import (
     batch_kernel,
     module_source,
@@ -15,6 +14,7 @@ from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.codegen.tracing import trace
 from robot_dynamics.codegen.tracing.program import operands
 from robot_dynamics.codegen.tracing.sums import fused
+from robot_dynamics.core.algorithms.vectors import together
 
 EPS = np.finfo(float).eps
 

@@ -14,7 +14,7 @@ import threading
 import numpy as np
 
 from robot_dynamics.codegen.calls import compile_program, threads
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 SIZES = {'a': 3, 'b': 1, 'c': 9}
 

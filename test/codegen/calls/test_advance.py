@@ -6,7 +6,7 @@ import pytest
 
 from robot_dynamics.codegen.calls import compile_program, kernels, threads
 from robot_dynamics.codegen.calls import iteration as iterate
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 STEPS = 12
 

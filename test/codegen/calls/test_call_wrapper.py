@@ -13,7 +13,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 from robot_dynamics.codegen.calls import arguments, compile_program
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 EPS = np.finfo(float).eps
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.calls import compile_program
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 
 def step(x, v, force, dt):

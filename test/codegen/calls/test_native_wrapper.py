@@ -17,7 +17,7 @@ from robot_dynamics.codegen.calls.function import CompilerMissing
 from robot_dynamics.codegen.calls.native_source import wrapper_source
 from robot_dynamics.codegen.calls.native_writer import SLOTS
 from robot_dynamics.codegen.calls.threads import VariableError
-from robot_dynamics.errors import ShapeError
+from robot_dynamics.common.errors import ShapeError
 
 pytestmark = pytest.mark.usefixtures('machine')
 

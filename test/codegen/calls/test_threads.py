@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.calls import compile_program, kernels, threads
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import RobotDynamicsError
-from robot_dynamics.model.robots import random_tree
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import random_tree
 
 
 @pytest.mark.parametrize('count', [1, 2, 3, 7])

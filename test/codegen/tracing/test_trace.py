@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.codegen.tracing.trace import Scalar, TraceError, trace
-from robot_dynamics.errors import RobotDynamicsError
+from robot_dynamics.common.errors import RobotDynamicsError
 
 
 def counts(function, **inputs):

@@ -8,12 +8,12 @@ import pytest
 import robots
 from regrouping_rules import number_by_rules, regrouping_rules
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.dh import from_dh
+from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.core.model.robots import planar_2r, random_tree
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
-from robot_dynamics.model.dh import from_dh
-from robot_dynamics.model.inertia import Inertial
-from robot_dynamics.model.robots import planar_2r, random_tree
 
 RNG = np.random.default_rng
 

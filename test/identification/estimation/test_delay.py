@@ -11,9 +11,9 @@ from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 from scipy.interpolate import CubicSpline
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.coefficients import JointFriction
-from robot_dynamics.friction.laws import LAWS
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.identification import identify
 from robot_dynamics.identification.estimation import delay as delays
 from robot_dynamics.identification.estimation import estimation

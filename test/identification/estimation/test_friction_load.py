@@ -8,9 +8,9 @@ import pytest
 from arms_to_identify import load_memory, recorded, wrong
 from tiers import slow, soak
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.estimation import identify
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 

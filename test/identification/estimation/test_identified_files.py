@@ -9,14 +9,14 @@ from arms_to_identify import recorded, wrong
 from definite import is_definite
 from tiers import soak
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import Inertial, inconsistency
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
     identified_urdf,
 )
-from robot_dynamics.model.inertia import Inertial, inconsistency
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.editing import edited, inertial_changes
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.loading import parse_urdf

@@ -15,9 +15,11 @@ from definite import is_definite
 from recorded_runs import lively
 from tiers import soak
 
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.friction.laws import LAWS, FrictionLawError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.laws import LAWS, FrictionLawError
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
 from robot_dynamics.identification.estimation.estimation import PayloadRecording, identify
@@ -30,8 +32,6 @@ from robot_dynamics.identification.estimation.identified_files import node_param
 from robot_dynamics.identification.estimation.identified_text import text, verdict
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 RNG = np.random.default_rng

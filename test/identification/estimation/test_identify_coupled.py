@@ -16,7 +16,8 @@ from elbow import ELBOW
 from recorded_runs import lively, samples, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.coordinates import with_coordinates
 from robot_dynamics.identification import (
     Coupling,
     PayloadRecording,
@@ -24,7 +25,6 @@ from robot_dynamics.identification import (
     RecordingError,
     identify,
 )
-from robot_dynamics.model.coordinates import with_coordinates
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.ros.parameters import ParameterError, joint_order
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf

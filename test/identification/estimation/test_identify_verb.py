@@ -19,10 +19,10 @@ from elbow import ELBOW
 from recorded_runs import samples, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation import identified_report
 from robot_dynamics.identification.estimation.estimation import identify
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
 PANDA = share_file('urdf/panda.urdf')

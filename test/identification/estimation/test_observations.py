@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from recorded_runs import lively, torque
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.observations import observations
 from robot_dynamics.identification.recordings.recording import Recording
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 MODEL = load_urdf(share_file('urdf/planar_2r.urdf'))

@@ -9,7 +9,8 @@ import tiers
 from arms_to_identify import load_memory, recorded, wrong
 from recorded_runs import lively
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.estimation import (
     PayloadRecording,
@@ -20,7 +21,6 @@ from robot_dynamics.identification.estimation.parameter_fit import (
     coefficient,
     own_weights,
 )
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 RNG = np.random.default_rng

@@ -8,6 +8,13 @@ import numpy as np
 import pytest
 from definite import is_definite
 
+from robot_dynamics.core.model.inertia import (
+    Inertial,
+    from_parameters,
+    pseudo_inertia,
+    to_parameters,
+)
+from robot_dynamics.core.model.robots import random_inertial
 from robot_dynamics.identification.estimation.pseudo_inertia import (
     bodies,
     closest_consistent,
@@ -15,13 +22,6 @@ from robot_dynamics.identification.estimation.pseudo_inertia import (
     from_pseudo_inertia,
     to_pseudo_inertia,
 )
-from robot_dynamics.model.inertia import (
-    Inertial,
-    from_parameters,
-    pseudo_inertia,
-    to_parameters,
-)
-from robot_dynamics.model.robots import random_inertial
 
 RNG = np.random.default_rng
 

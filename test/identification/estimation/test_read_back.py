@@ -9,8 +9,8 @@ from arms_to_identify import load_memory, recorded, wrong
 from tiers import soak
 
 from robot_dynamics import cli
-from robot_dynamics.model.inertia import Inertial, inconsistency
-from robot_dynamics.resources import bundled_robots, share_file
+from robot_dynamics.common.resources import bundled_robots, share_file
+from robot_dynamics.core.model.inertia import Inertial, inconsistency
 from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.urdf.loading import load_urdf

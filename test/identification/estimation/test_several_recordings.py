@@ -9,16 +9,16 @@ import robots
 from arms_to_identify import load_memory, recorded, wrong
 from tiers import slow, soak
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import pose
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import from_parameters, to_parameters, transformed
+from robot_dynamics.core.model.robots import random_inertial
 from robot_dynamics.identification import RecordingError
 from robot_dynamics.identification.estimation.covariance import pooled
 from robot_dynamics.identification.estimation.estimation import PayloadRecording, identify
 from robot_dynamics.identification.estimation.identified_text import text
 from robot_dynamics.identification.estimation.pseudo_inertia import displacement
-from robot_dynamics.model.inertia import from_parameters, to_parameters, transformed
-from robot_dynamics.model.robots import random_inertial
-from robot_dynamics.resources import share_file
-from robot_dynamics.spatial import pose
 from robot_dynamics.urdf.loading import load_urdf
 
 RNG = np.random.default_rng

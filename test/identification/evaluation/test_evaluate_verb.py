@@ -17,7 +17,7 @@ pytest.importorskip('rosbags')
 from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -146,7 +146,7 @@ def test_the_picture_has_the_curves_of_each_joint(bags, run, tmp_path):
     file = tmp_path / 'x.png'
     assert run(bags['heavy'], '--picture', file)[0] == 0
     assert file.read_bytes().startswith(b'\x89PNG')
-    from robot_dynamics.dynamics import Dynamics
+    from robot_dynamics.core.dynamics import Dynamics
     from robot_dynamics.identification import by_joint, evaluate, read_bag
     from robot_dynamics.identification.evaluation import evaluation_report as picture
 

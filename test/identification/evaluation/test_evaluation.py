@@ -9,8 +9,10 @@ import pytest
 from recorded_runs import lively, samples, torque
 from tiers import slow, soak
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ShapeError
+from robot_dynamics.common.errors import FrameNotFound, ShapeError
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.joint_values import rms
 from robot_dynamics.identification import (
     Recording,
     RecordingError,
@@ -20,8 +22,6 @@ from robot_dynamics.identification import (
 )
 from robot_dynamics.identification.recordings.drives import Drives
 from robot_dynamics.identification.recordings.smoothing import low_pass
-from robot_dynamics.model.joint_values import rms
-from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import HardwareProfile, load_profile
 from robot_dynamics.urdf.loading import load_urdf
 

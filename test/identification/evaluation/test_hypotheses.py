@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import axis_rotation
 from robot_dynamics.identification.evaluation.cause_columns import OF_JOINTS
 from robot_dynamics.identification.evaluation.hypotheses import Hypothesis, possible, within_limits
-from robot_dynamics.resources import share_file
-from robot_dynamics.spatial import axis_rotation
 from robot_dynamics.urdf.loading import load_urdf
 
 MODEL = load_urdf(share_file('urdf/panda.urdf')).with_actuation(

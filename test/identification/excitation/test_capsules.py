@@ -7,13 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import rotation_rpy
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import Capsule, clearance
-from robot_dynamics.model.states import random_postures
-from robot_dynamics.resources import share_file
-from robot_dynamics.spatial import rotation_rpy
 from robot_dynamics.urdf.geometry.meshes import mesh_path
 from robot_dynamics.urdf.loading import load_urdf
 

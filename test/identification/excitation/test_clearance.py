@@ -4,10 +4,10 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import ModelError
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.excitation.clearance import AT_ONCE, SOFT, Capsule, clearance
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 ARM = Dynamics(load_urdf(share_file('urdf/panda.urdf')))

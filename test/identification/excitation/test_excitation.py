@@ -9,10 +9,12 @@ import pytest
 import robots
 import threadpoolctl
 
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.reference_following import ReferenceFollower
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import Capsule, clearance
 from robot_dynamics.identification.excitation.excitation import (
@@ -24,8 +26,6 @@ from robot_dynamics.identification.excitation.excitation import (
     time_of_approach,
 )
 from robot_dynamics.identification.excitation.excitation_search import excite
-from robot_dynamics.model.states import random_postures
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import load_urdf, urdf_text
 

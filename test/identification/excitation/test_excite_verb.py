@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from robot_dynamics import cli
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.trajectory import Trajectory
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
 
 SCARA, PANDA = (share_file(f'urdf/{name}.urdf') for name in ('scara_rrp', 'panda'))

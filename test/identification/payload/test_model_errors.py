@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from drawn_arms import COM, LINK, MASS, drawn, six_joints
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import to_parameters
 from robot_dynamics.identification.payload.model_errors import CAD, likeliest, link_errors
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
 from robot_dynamics.identification.recordings.effort_unit import EffortUnitError
-from robot_dynamics.model.inertia import to_parameters
 
 
 def estimate(arm, mass=MASS, **options):

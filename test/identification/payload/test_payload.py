@@ -8,18 +8,18 @@ import pytest
 from recorded_runs import lively
 from tiers import soak
 
+from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.spatial import pose, rotation_rpy
 from robot_dynamics.control import Reference
-from robot_dynamics.dynamics import Dynamics
-from robot_dynamics.errors import FrameNotFound, ModelError, ShapeError
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.inertia import to_parameters
+from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.identification import Recording, RecordingError, identify
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_fit import scale_factors
 from robot_dynamics.identification.payload.payload_report import text
-from robot_dynamics.model.inertia import to_parameters
-from robot_dynamics.model.states import random_postures
-from robot_dynamics.resources import share_file
 from robot_dynamics.simulation import load_profile, record_motion
-from robot_dynamics.spatial import pose, rotation_rpy
 from robot_dynamics.urdf.loading import load_urdf
 
 RATE = 250.0

@@ -11,7 +11,7 @@ pytest.importorskip('rosbags')
 from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics import cli
-from robot_dynamics.resources import share_file
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 PANDA = share_file('urdf/panda.urdf')

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import yaml
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.identification import Coupling, CouplingError, Recording, read_coupling
-from robot_dynamics.model.robots import random_tree
-from robot_dynamics.resources import share_file
 
 RNG = np.random.default_rng
 TX40 = share_file('config/tx40_coupling.yaml')

@@ -9,12 +9,12 @@ import pytest
 from arms_to_identify import load_memory, recorded
 
 from robot_dynamics import cli
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.yaml_text import yaml_text
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification import estimate_payload
 from robot_dynamics.identification.recordings.drives import Drives
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
-from robot_dynamics.yaml_text import yaml_text
 
 URDF = share_file('urdf/panda.urdf')
 BARE = load_urdf(URDF, tip_link='panda_link8')

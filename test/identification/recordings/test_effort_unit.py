@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.identification import (
     BagError,
     Recording,
@@ -17,7 +18,6 @@ from robot_dynamics.identification import (
 )
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.recording import scale_of, stated
-from robot_dynamics.model.robots import planar_2r
 
 ARM = Dynamics(planar_2r())
 NAMES = ARM.model.joint_names

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import robots
 
-from robot_dynamics.dynamics import Dynamics
+from robot_dynamics.common.resources import share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification import Recording, evaluate
 from robot_dynamics.identification.recordings.gravity_setting import FEWEST, Postures, remedy
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 NAMES = [name for name in ('panda', 'ur5', 'kuka_iiwa', 'xarm6') if name in robots.NAMES]

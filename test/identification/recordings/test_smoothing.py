@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from recorded_runs import lively
 
+from robot_dynamics.common.resources import share_file
 from robot_dynamics.identification.recordings.noise import MotionNoise
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
 from robot_dynamics.identification.recordings.smoothing import (
@@ -14,7 +15,6 @@ from robot_dynamics.identification.recordings.smoothing import (
     low_pass,
     smooth,
 )
-from robot_dynamics.resources import share_file
 from robot_dynamics.urdf.loading import load_urdf
 
 RATE, CUTOFF = 500.0, 20.0

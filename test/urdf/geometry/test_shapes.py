@@ -8,12 +8,12 @@ import pytest
 import urdf_text
 
 from robot_dynamics import cli
-from robot_dynamics.errors import ModelError
+from robot_dynamics.check.examination import examine
+from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import rotation_rpy
 from robot_dynamics.identification.excitation.capsules import capsules_of
-from robot_dynamics.spatial import rotation_rpy
 from robot_dynamics.urdf.geometry.shapes import link_shapes, material_colours
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.urdf_check.examination import examine
 from robot_dynamics.view.link_shapes import shapes_of
 
 # A shape, and what the message says of it.

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of robot descriptions, and their repairs: see `examination.examine`.
+
+Comes in: the text of a description, and of a reference or a twin. Goes out: findings, each with
+its evidence, and the repairs that are proven. Others use `examine` and `Examination`
+(examination), and `Finding` (findings).
+
+description, evidence   what the text says; what geometry, twins and other links tell
+*_rules                 rules on one subject: structure, bodies, inertias, joints, placement
+hypotheses, twins       repairs that are tried; the mirrored half of a robot
+findings, examination   what was found; all rules in their order
+picture                 masses and inertias, to look at
+"""

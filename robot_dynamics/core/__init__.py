@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The equation of motion of a robot: from its model to compiled functions.
+
+Comes in: a `RobotModel`, which urdf, `from_dh` or `from_screws` makes. Goes out: torques,
+matrices, poses and derivatives as functions of arrays. Others use `Dynamics`
+(dynamics), `RobotModel` (model.robot_model) and `Inertial` (model.inertia).
+
+model          what a robot is: joints, bodies, payloads; conversion to the canonical tree
+kinematics     poses, Jacobians and inverse kinematics in NumPy, as in the books
+friction       coefficients, laws and memory of friction, and its impulses in a step
+algorithms     equations on scalars: dynamics, observer, impedance, steps of integrators
+programs       the algorithms compiled for one robot; rollout: compiled simulation steps
+visualization  pictures of a robot, and the geometry of its markers
+dynamics       the public class
+"""

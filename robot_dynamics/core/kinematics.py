@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poses and Jacobians of frames, and their derivatives in time and in each joint position.
+
+Plain NumPy, written for readability and as the reference of the compiled algorithms. All
+quantities are in the base frame (world-aligned), six-vectors have the angular part first, and a
+Jacobian belongs to the point it is named after: V = J qd is the angular velocity of the body and
+the velocity of that point.
+
+There are two layers. Functions of `model, q` use the robot's n coordinates and frames by name.
+Below them, functions of `model, poses` work on the nb bodies, each with its own joint; a
+formulation builds its equations from these and maps them to coordinates at the end, by
+q_body = S q + s0. Indices i, j, k count bodies; joint j carries body j.
+
+Complex and object arrays are supported, for complex steps and counting scalars.
+
+Sources: lecture notes, Lagrangian formulation, (35); Spong, Hutchinson and Vidyasagar, section 6.2
+(Jacobians of the centres of mass); Nakamura and Hanafusa 1986, Wampler 1986 (inverse kinematics).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array, cross, pose
+from robot_dynamics.core.model.robot_model import RobotModel, check_vector
+
+CLOSE = 1e-9  # rad and m, of a pose that is reached
+STEPS = 300  # of damped least squares, at most
+# Levenberg-Marquardt damping, rad or m: the first, the least, and the largest that is tried
+DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.03, 1e-8, 1e6
+
+# -- a frame of the robot, in its n coordinates -------------------------------------------------
+
+
+def body_positions(model: RobotModel, q: Array) -> Array:
+    """Return the joint position of every body, (nb,), rad or m.
+
+    Raises:
+        ShapeError: q is not (n,).
+    """
+    check_vector(model, q=q)
+    # q_body = S q + s0
+    return np.asarray(model.S @ q + model.s0)
+
+
+def body_velocities(model: RobotModel, qd: Array) -> Array:
+    """Return the joint velocity of every body, (nb,), rad/s or m/s; also maps accelerations.
+
+    Raises:
+        ShapeError: qd is not (n,).
+    """
+    check_vector(model, qd=qd)
+    # qd_body = S qd,  qdd_body = S qdd
+    return np.asarray(model.S @ qd)
+
+
+def body_poses(model: RobotModel, q: Array) -> Array:
+    """Return T_wi of every body, (nb, 4, 4), at the joint positions q (n,).
+
+    Raises:
+        ShapeError: q is not (n,).
+    """
+    position = body_positions(model, q)
+    poses: list[Array] = []
+    for i in range(model.nb):
+        T_wp = poses[model.parent[i]] if model.parent[i] >= 0 else np.eye(4)
+        # T_wi = T_wp T_pi(q_i)
+        poses.append(T_wp @ pose(*model.joint_transform(i, position[i])))
+    return np.stack(poses)
+
+
+def frame_pose(model: RobotModel, q: Array, frame: str) -> Array:
+    """Return T_wf, (4, 4), the pose of a frame in the base, at the joint positions q (n,).
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q is not (n,).
+    """
+    return _frame_in_base(model, body_poses(model, q), frame)
+
+
+def jacobian(model: RobotModel, q: Array, frame: str) -> Array:
+    """Return J (6, n) of a frame: V = J qd, world-aligned at its origin, angular part first.
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q is not (n,).
+    """
+    poses = body_poses(model, q)
+    body, origin = _attachment(model, poses, frame)
+    # V = J_body qd_body = J_body S qd
+    return np.asarray(point_jacobian(model, poses, body, origin) @ model.S)
+
+
+def jacobian_dot(model: RobotModel, q: Array, qd: Array, frame: str) -> Array:
+    """Return dJ/dt (6, n) of a frame, so that dV/dt = J qdd + dJ/dt qd.
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q or qd is not (n,).
+    """
+    poses, rates = body_poses(model, q), body_velocities(model, qd)
+    body, origin = _attachment(model, poses, frame)
+    return np.asarray(point_jacobian_dot(model, poses, rates, body, origin) @ model.S)
+
+
+def wrench_torque(model: RobotModel, q: Array, wrench: Array, frame: str) -> Array:
+    """Return J^T F (n,), the joint torques equivalent to a wrench on a frame.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions.
+        wrench: (6,) moment [N m] and force [N] of the environment on the robot, world-aligned
+            at the frame's origin.
+        frame: name of the frame it acts on.
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q is not (n,), or the wrench not (6,).
+    """
+    check_wrench(wrench)
+    return np.asarray(jacobian(model, q, frame).T @ wrench)
+
+
+def wrench_in_base_axes(model: RobotModel, q: Array, wrench: Array, frame: str) -> Array:
+    """Return the wrench (6,) of a frame's own axes in axes parallel to the base's.
+
+    A sensor at the hand measures in its own axes, and Lynch and Park give F_tip in end-effector
+    coordinates, as the wrench of the robot on the environment. `wrench_torque` and `tip_wrench=`
+    take base axes and the wrench of the environment on the robot: minus what this returns for
+    F_tip.
+
+    Args:
+        model: the robot.
+        q: (n,) joint positions.
+        wrench: (6,) moment [N m] and force [N], in the frame's axes, about its origin.
+        frame: name of the frame.
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q is not (n,), or the wrench not (6,).
+    """
+    check_wrench(wrench)
+    R = frame_pose(model, q, frame)[:3, :3]
+    moment, force = np.split(np.asarray(wrench), 2)
+    return np.concatenate([R @ moment, R @ force])
+
+
+class InverseKinematics(NamedTuple):
+    """Joint positions for a pose.
+
+    Attributes:
+        q: (n,) joint positions within the limits, rad or m.
+        error: (6,) rotation vector [rad] and displacement [m] left to the pose, base axes.
+        converged: no entry of the error is above 1e-9.
+    """
+
+    q: Array
+    error: Array
+    converged: bool
+
+
+def inverse_kinematics(
+    model: RobotModel, frame: str, target: Array, q0: Array, steps: int = STEPS
+) -> InverseKinematics:
+    """Return joint positions within the limits that bring a frame to a pose.
+
+    Damped least squares from q0: of the nearby solutions one, which depends on q0. A pose that
+    is not reached is approached as far as possible from there, 1 rad counting as 1 m: check
+    `converged`, or that the error is small enough.
+
+    It does not avoid collisions and singularities, search other branches (elbow up or down), nor
+    choose among the motions of a redundant arm. mink and pyroki do tasks, collisions and
+    redundancy; MoveIt plans paths between postures.
+
+    Args:
+        model: the robot.
+        frame: name of the frame.
+        target: (4, 4) T_wf in the base, or (3,) the position of its origin alone, m: the
+            orientation is free.
+        q0: (n,) joint positions to begin with; those beyond a limit begin there.
+        steps: at most so many; a target that moves with few, from the last q.
+
+    Raises:
+        FrameNotFound: the model has no frame of that name.
+        ShapeError: q0 is not (n,), or the target neither (3,) nor a pose (4, 4).
+
+    Sources: Nakamura and Hanafusa 1986; Wampler 1986; the damping as Marquardt 1963.
+    """
+    check_vector(model, q0=q0)
+    target = _checked_target(target)
+    rows = slice(0 if target.ndim == 2 else 3, 6)
+    q = np.clip(q0, model.lower, model.upper)
+    error = _pose_error(frame_pose(model, q, frame), target)
+    damping = DAMPING
+    for _ in range(steps):
+        if np.abs(error).max() <= CLOSE or damping > MOST_DAMPING:
+            break
+        J = jacobian(model, q, frame)[rows]
+        # Joints at a limit stay there if the descent of |e|^2 / 2, J^T e, leads beyond it.
+        descent = J.T @ error[rows]
+        blocked = ((q <= model.lower) & (descent < 0)) | ((q >= model.upper) & (descent > 0))
+        J[:, blocked] = 0.0
+        # min |J dq - e|^2 + damping^2 |dq|^2
+        system = np.vstack([J, damping * np.eye(model.n)])
+        step = np.linalg.lstsq(system, np.concatenate([error[rows], np.zeros(model.n)]))[0]
+        tried = np.clip(q + step, model.lower, model.upper)
+        remaining = _pose_error(frame_pose(model, tried, frame), target)
+        if np.linalg.norm(remaining) < np.linalg.norm(error):
+            q, error, damping = tried, remaining, max(0.2 * damping, LEAST_DAMPING)
+        else:
+            damping *= 4
+    return InverseKinematics(q, error, bool(np.abs(error).max() <= CLOSE))
+
+
+def _checked_target(target: Array) -> Array:
+    """Return a pose (4, 4) or a position (3,). Raises ShapeError."""
+    target = np.asarray(target, dtype=float)
+    if not np.isfinite(target).all():
+        raise ShapeError(f'target is {target.tolist()}; it must be finite')
+    if target.shape == (3,):
+        return target
+    if target.shape != (4, 4):
+        raise ShapeError(
+            f'target has shape {target.shape}; it must be (4, 4), a pose, or (3,), a position'
+        )
+    R = target[:3, :3]
+    if not (np.allclose(R.T @ R, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0):
+        raise ShapeError(f'target has no rotation matrix, R^T R = 1, det R = 1: R is {R.tolist()}')
+    return target
+
+
+def _pose_error(T: Array, target: Array) -> Array:
+    """Return the rotation vector and the displacement (6,) from a pose to a target."""
+    if target.ndim == 1:
+        return np.concatenate([np.zeros(3), target - T[:3, 3]])
+    # SciPy takes longer to import than the rest of the package.
+    from scipy.spatial.transform import Rotation
+
+    # e_O = log(R_d R^T),  e_P = p_d - p
+    turn = Rotation.from_matrix(target[:3, :3] @ T[:3, :3].T).as_rotvec()
+    return np.concatenate([turn, target[:3, 3] - T[:3, 3]])
+
+
+# -- points of bodies, in the nb joint positions ------------------------------------------------
+
+
+def joint_axes(model: RobotModel, poses: Array) -> Array:
+    """Return the unit axis z of every joint in the base frame, (nb, 3)."""
+    # z_j = R_wj axis_j
+    return np.stack([poses[j, :3, :3] @ model.axis[j] for j in range(model.nb)])
+
+
+def com_positions(model: RobotModel, poses: Array) -> Array:
+    """Return the centre of mass of every body in the base frame, (nb, 3), m."""
+    # r_i = p_wi + R_wi c_i
+    return np.stack([poses[i, :3, 3] + poses[i, :3, :3] @ model.com[i] for i in range(model.nb)])
+
+
+def point_jacobian(model: RobotModel, poses: Array, body: int, point: Array) -> Array:
+    """Return J (6, nb) of the point of a body at `point` (3,) in the base frame.
+
+    Lecture notes, Lagrangian formulation, (35). Joints that do not carry the body have zero
+    columns; body -1 is the base.
+    """
+    z, o = joint_axes(model, poses), poses[:, :3, 3]
+    columns = [np.zeros(6)] * model.nb
+    for j in model.support(body):
+        # revolute: J_Oj = z_j, J_Pj = z_j x (p - o_j)      prismatic: J_Oj = 0, J_Pj = z_j
+        columns[j] = _column(model, j, z[j], cross(z[j], point - o[j]))
+    return np.stack(columns, axis=1)
+
+
+def point_jacobian_dot(
+    model: RobotModel, poses: Array, rates: Array, body: int, point: Array
+) -> Array:
+    """Return dJ/dt (6, nb) of `point_jacobian`, the point moving with its body.
+
+    `rates` (nb,) are the joint velocities of the bodies.
+    """
+    z, o = joint_axes(model, poses), poses[:, :3, 3]
+    p_dot = (point_jacobian(model, poses, body, point) @ rates)[3:]
+    columns = [np.zeros(6)] * model.nb
+    for j in model.support(body):
+        w, o_dot = np.split(point_jacobian(model, poses, j, o[j]) @ rates, 2)
+        # The axis turns with its body: zdot_j = w_j x z_j
+        z_dot = cross(w, z[j])
+        # d/dt (z_j x (p - o_j)) = zdot_j x (p - o_j) + z_j x (pdot - odot_j)
+        lever_dot = cross(z_dot, point - o[j]) + cross(z[j], p_dot - o_dot)
+        columns[j] = _column(model, j, z_dot, lever_dot)
+    return np.stack(columns, axis=1)
+
+
+def point_jacobian_partials(model: RobotModel, poses: Array, body: int, point: Array) -> Array:
+    """Return dJ/dq_k of `point_jacobian` for every joint k, (nb, 6, nb): [k] is dJ/dq_k."""
+    z, o = joint_axes(model, poses), poses[:, :3, 3]
+    support = model.support(body)
+    # dp/dq_k is column k of the Jacobian of the point p, and so for every o_j.
+    dp = point_jacobian(model, poses, body, point)[3:].T
+    do = {j: point_jacobian(model, poses, j, o[j])[3:].T for j in support}
+
+    partials = [[np.zeros(6)] * model.nb for _ in range(model.nb)]
+    for k in support:
+        for j in support:
+            # dz_j/dq_k = z_k x z_j, if joint k is revolute and carries joint j
+            turns = model.revolute[k] and k < j
+            dz = cross(z[k], z[j]) if turns else np.zeros(3)
+            # d/dq_k (z_j x (p - o_j)) = dz_j x (p - o_j) + z_j x (dp - do_j)
+            d_lever = cross(dz, point - o[j]) + cross(z[j], dp[k] - do[j][k])
+            partials[k][j] = _column(model, j, dz, d_lever)
+    return np.stack([np.stack(columns, axis=1) for columns in partials])
+
+
+def com_jacobians(model: RobotModel, poses: Array) -> list[Array]:
+    """Return J (6, nb) of every body's centre of mass, angular part first, base axes.
+
+    Args:
+        model: the robot.
+        poses: (nb, 4, 4) of the bodies, from `body_poses`.
+    """
+    r = com_positions(model, poses)
+    return [point_jacobian(model, poses, i, r[i]) for i in range(model.nb)]
+
+
+def com_jacobian_dots(model: RobotModel, poses: Array, rates: Array) -> list[Array]:
+    """Return dJ/dt (6, nb) of every body's centre of mass; `rates` (nb,) of `body_velocities`."""
+    r = com_positions(model, poses)
+    return [point_jacobian_dot(model, poses, rates, i, r[i]) for i in range(model.nb)]
+
+
+def com_jacobian_partials(model: RobotModel, poses: Array) -> list[Array]:
+    """Return dJ/dq_k (nb, 6, nb) of every body's centre of mass, k first."""
+    r = com_positions(model, poses)
+    return [point_jacobian_partials(model, poses, i, r[i]) for i in range(model.nb)]
+
+
+# -- helpers ------------------------------------------------------------------------------------
+
+
+def check_wrench(wrench: Any, name: str = 'wrench') -> None:
+    """Raise ShapeError unless a wrench has the shape (6,)."""
+    if np.shape(wrench) != (6,):
+        raise ShapeError(
+            f'{name} has shape {np.shape(wrench)}; it must be (6,): moment first, then force'
+        )
+
+
+def _frame_in_base(model: RobotModel, poses: Array, frame: str) -> Array:
+    k = model.frame_index(frame)
+    body = model.frame_body[k]
+    # T_wf = T_wi T_if, or the placement itself for a frame of the base
+    T_wf: Array = poses[body] @ model.frame_placement[k] if body >= 0 else model.frame_placement[k]
+    return T_wf
+
+
+def _attachment(model: RobotModel, poses: Array, frame: str) -> tuple[int, Array]:
+    """Return the body that carries a frame, and the frame's origin in the base frame."""
+    origin = _frame_in_base(model, poses, frame)[:3, 3]
+    return int(model.frame_body[model.frame_index(frame)]), origin
+
+
+def _column(model: RobotModel, j: int, axis: Array, lever: Array) -> Array:
+    """Return column j of a Jacobian: (axis, lever) of a revolute joint, else (0, axis).
+
+    `axis` and `lever` are z_j and z_j x (p - o_j), or the same derivative of both.
+    """
+    return np.concatenate([axis, lever] if model.revolute[j] else [np.zeros(3), axis])

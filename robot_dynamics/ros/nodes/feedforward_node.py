@@ -1,0 +1,439 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lifecycle node that publishes the torque to follow a reference.
+
+    tau = M(q) qdd_d + C(q, qd) qd + g(q) + friction(qd_d) + Kp (q_d - q) + Kd (qd_d - qd) + offset
+
+Subscribes
+    joint_states             sensor_msgs/JointState           any order, extra joints ignored
+    joint_trajectory         trajectory_msgs/JointTrajectory  a motion
+    reference                trajectory_msgs/JointTrajectory  one point: the next of a stream
+    target_pose              geometry_msgs/PoseStamped        the next of a stream, for a frame
+    target_wrench            geometry_msgs/WrenchStamped      that a link exerts, likewise
+    momentum_observer_node/contact  diagnostic_msgs/DiagnosticArray  if `on_collision`
+    payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
+    robot_description        std_msgs/String                  latched, if no parameter gives it
+Publishes
+    ~/feedforward_torque             sensor_msgs/JointState           stamped as the joint state
+    effort_controller/commands       std_msgs/Float64MultiArray       if `publish_commands`
+    ~/joint_trajectory_with_effort   trajectory_msgs/JointTrajectory  a motion and its torques
+    ~/desired_state, ~/measured_state, ~/state_error                  sensor_msgs/JointState
+    ~/controller_state               control_msgs/JointTrajectoryControllerState, if installed
+    ~/status                         diagnostic_msgs/DiagnosticStatus of the motion, latched
+    ~/payload                        geometry_msgs/InertiaStamped     the present one, latched
+    /diagnostics                     diagnostic_msgs/DiagnosticArray
+Actions
+    ~/follow_joint_trajectory        control_msgs/FollowJointTrajectory, if installed
+Services
+    ~/enable                         std_srvs/SetBool
+    ~/stop                           std_srvs/Trigger                 decelerate, then hold
+
+The parameter `control_law` selects another law of control/control_laws.py. Every joint state is
+answered once, with its stamp; the reference is sampled at that time. Without a reference the
+arm is held where it is, by gravity compensation and feedback; without a velocity only gravity is
+compensated. `compensate_gravity: false` is for robots that compensate gravity themselves.
+
+Torque is published while the node is active and enabled, joint states arrive, and no other node
+published on the same command topics when this one was enabled.
+
+Torques do not jump: the reference is continuous, or is placed at rest where the arm is
+(control/reference_following.py), and every published torque passes the soft start, the effort
+limit and the rate limit (control/torque_limiting.py). The parts are in ros/reference_input.py,
+ros/torque_law.py, ros/state_watch.py and ros/torque_output.py.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from std_srvs.srv import SetBool, Trigger
+from typing_extensions import override
+
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
+from robot_dynamics.control.trajectory import Reference
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.ros import health, motion_status
+from robot_dynamics.ros.diagnostics import Diagnostics
+from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+from robot_dynamics.ros.health import Status
+from robot_dynamics.ros.joint_state_input import JointStateInput
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.motion_status import MotionStatus, Present
+from robot_dynamics.ros.nodes.feedforward_parts.collision_input import CollisionInput
+from robot_dynamics.ros.nodes.feedforward_parts.frame_impedance import FrameImpedance
+from robot_dynamics.ros.nodes.feedforward_parts.motor_mode import Mode
+from robot_dynamics.ros.nodes.feedforward_parts.reference_input import ReferenceInput
+from robot_dynamics.ros.nodes.feedforward_parts.state_output import StateOutput
+from robot_dynamics.ros.nodes.feedforward_parts.state_watch import StateWatch
+from robot_dynamics.ros.nodes.feedforward_parts.torque_law import TorqueLaw
+from robot_dynamics.ros.nodes.feedforward_parts.torque_output import TorqueOutput
+from robot_dynamics.ros.nodes.feedforward_parts.trajectory_action_server import (
+    TrajectoryActionServer,
+)
+from robot_dynamics.ros.payload_input import PayloadInput
+from robot_dynamics.ros.robot_source import RobotSource
+
+WATCHDOG_PERIOD = 0.02  # s
+
+
+class FeedforwardNode(RobotNode):
+    """Answers every joint state with the torque that follows the reference; see `Mode`."""
+
+    table = FeedforwardParameters
+
+    def __init__(self, **kwargs: Any):
+        super().__init__('feedforward_node', **kwargs)
+        self.diagnostics = self.add(Diagnostics(self))
+        parameters: FeedforwardParameters = self.parameters
+        self.mode = Mode.WAITING if parameters.start_enabled else Mode.DISABLED
+        self._failure = ''  # of a timer; the arm is held
+        self.watch = StateWatch()
+        self._status = MotionStatus(self, self._present)
+        self.robot = self.add(RobotSource(self))
+        self.payload = self.add(PayloadInput(self, compile_while_active=False))
+        report, enabled = self._status.report, lambda: self.mode.enabled and not self._failure
+        self.frame = self.add(
+            FrameImpedance(self, report, enabled, lambda: self.torques.restart())
+        )
+        self.law = self.add(TorqueLaw(self, self.frame))
+        self.torques = self.add(
+            TorqueOutput(self, parameters.publish_commands, self._on_other_publishers)
+        )
+        self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
+        self.references = self.add(
+            ReferenceInput(self, self.joint_states, report, enabled, self.frame.follower)
+        )
+        self.contact = self.add(CollisionInput(self))
+        self._collision, self._unprotected = '', False  # why COLLIDED; whether contacts are lost
+        self.states = self.add(StateOutput(self))
+        self.action = self.add(TrajectoryActionServer(self, self.references, self._obstacle))
+        self.create_service(SetBool, '~/enable', self._on_enable)
+        self.create_service(Trigger, '~/stop', self._on_stop)
+        self.create_steady_timer(WATCHDOG_PERIOD, self._on_watchdog)
+        self.robot.begin()
+
+    # -- the robot and the parameters -------------------------------------------------------
+
+    @override
+    def use(self, arm: Dynamics) -> None:
+        """Command this robot; it is held at its first state.
+
+        If it replaces one with the same joints, the reference and the torque continue.
+        """
+        model, law = arm.model, self.law
+        goes_on = self.active and self.arm.model.joint_names == model.joint_names
+        settings = law.settings
+        self.torques.command(model, settings.limits, settings.order, settings.per_torque)
+        if goes_on:
+            self.references.adjust(model, settings, law.friction)
+            self.references.follower.stop('the robot description has changed')
+            return self._status.report()
+        self.references.follow(model, settings, law.friction)
+        if self.active:
+            self.activate()
+
+    @override
+    def adopt(self, changes: set[str]) -> None:
+        """Use other limits from the next state on."""
+        if self.arm is None:
+            return
+        settings = self.law.settings
+        self.torques.gate.limit(settings.limits)
+        self.torques.per_torque = settings.per_torque
+        self.references.adjust(self.arm.model, settings, self.law.friction)
+
+    # -- start and end ----------------------------------------------------------------------
+
+    @override
+    def activate(self) -> None:
+        """Hold the arm at its next state."""
+        self._switch_on()
+        self._status.report()
+
+    @override
+    def deactivate(self) -> None:
+        """Change the torque to that of `on_deactivate`, within the rate limit."""
+        self._status.publish(Present(motion_status.IDLE, 'inactive'))
+        state = self.watch.last
+        tau = self._last_torque()
+        if tau is not None and state is not None:
+            self.torques.release(state.stamp, tau)
+        self.mode = Mode.WAITING if self.mode.enabled else Mode.DISABLED
+
+    def _last_torque(self) -> Array | None:
+        """Return the torque that `on_deactivate` chooses; None: it stays, or there was none."""
+        state = self.watch.last
+        return self.law.last(state) if state is not None and self.torques.gate.is_open else None
+
+    # -- on and off -------------------------------------------------------------------------
+
+    def _on_enable(self, request: Any, response: Any) -> Any:
+        if request.data:
+            self._enable()
+        else:
+            self._disable()
+        response.success, response.message = True, 'enabled' if request.data else 'disabled'
+        if self.active:
+            self._status.report()
+            conflict = self.torques.guard.conflict
+            obstacle = conflict or self.contact.lost
+            if request.data and obstacle:
+                response.message += f', but {obstacle}'
+        return response
+
+    def _enable(self) -> None:
+        self._failure = ''
+        if self.arm is not None:
+            self.references.follower.violation = ''
+        touches = self.contact.level.acknowledge()
+        is_off = touches or self.references.follower.is_off
+        if self.mode is Mode.RELEASING and not is_off:
+            self.mode = self._enabled_mode()  # the reference and the torque continue
+        elif self.mode is Mode.COLLIDED:
+            self.references.follower.release()  # held where the arm is, from the present torque
+            self.mode = self._enabled_mode()
+        elif not self.mode.enabled:
+            self.mode = Mode.WAITING
+            if self.active:
+                self._switch_on()
+
+    def _disable(self) -> None:
+        self.mode = Mode.DISABLED
+        if self.active:
+            self.references.follower.stop('disabled')
+            if self.torques.gate.is_open:
+                self.mode = Mode.RELEASING
+
+    def _react_to_contact(self, stamp: int) -> None:
+        """Apply `on_collision` and `on_contact_lost` at the joint state with this stamp, ns."""
+        contact, lost = self.contact, self.contact.lost
+        contact.advance(stamp)
+        choice = self.parameters.on_collision
+        collision = '' if choice == 'none' else contact.collision
+        is_commanding = self.mode is Mode.COMMANDING
+        if contact.lost and not lost:
+            self.health.counts['contact lost'] += 1
+        if collision and (is_commanding or (self.mode is Mode.COLLIDED and self._unprotected)):
+            self.references.follower.collide(collision)
+            self._end_motion(f'{collision}: {choice}; ~/enable releases the arm', False)
+            self.health.counts['collision'] += 1
+        elif is_commanding and contact.lost and self.parameters.on_contact_lost == 'hold':
+            self.references.follower.stop(contact.lost)
+            self._end_motion(f'{contact.lost}: hold; ~/enable releases the arm', True)
+        elif bool(contact.lost) != bool(lost):
+            self._status.report(contact.lost or 'contacts are back')
+
+    def _end_motion(self, why: str, unprotected: bool) -> None:
+        self.mode, self._collision, self._unprotected = Mode.COLLIDED, why, unprotected
+        self._status.report()
+
+    def _on_stop(self, request: Any, response: Any) -> Any:
+        response.success = self.active
+        response.message = f'the node is {self.state}'
+        if self.active:
+            self.references.stop('stopped by ~/stop')
+            response.message = self._description()
+        return response
+
+    def _switch_on(self) -> None:
+        """Start softly at the present position, unless another node commands the arm."""
+        self.references.follower.release()
+        self._failure = self.references.follower.violation = ''
+        self.torques.gate.close()
+        self.watch.restart()
+        self.torques.guard.enable()
+        self.mode = self._enabled_mode() if self.mode.enabled else Mode.DISABLED
+
+    def _enabled_mode(self) -> Mode:
+        """Return the mode of the enabled node, as far as others and joint states determine it."""
+        if self.torques.guard.blocked:
+            return Mode.BLOCKED
+        return Mode.COMMANDING if self.watch.receives else Mode.WAITING
+
+    def _on_other_publishers(self) -> None:
+        """Stop commands while another node has the motors; it has come or gone."""
+        if self.torques.guard.blocked:
+            self.torques.gate.close()
+        if self.mode.enabled:
+            self.mode = self._enabled_mode()
+        elif self.torques.guard.blocked:
+            self.mode = Mode.DISABLED
+
+    def _on_watchdog(self) -> None:
+        """Apply `on_timeout` if joint states are missing, and keep the status up to date."""
+        if not self.active:
+            return
+        now = time.monotonic()
+        if self.watch.begins_silence(now, self.parameters.silence_timeout):
+            if self.mode is Mode.COMMANDING:
+                self.mode = Mode.WAITING
+            self.health.counts['joint states stopped'] += 1
+            self._status.report(f'{self.watch.silent}, {self.parameters.on_timeout}')
+        if self.watch.silent:
+            self._bridge_silence()
+        self._status.update(now)
+
+    @override
+    def timer_failed(self, name: str, reason: str) -> None:
+        """Hold the arm until it is enabled again: what the timer watches is not protected."""
+        if not self.active:
+            return
+        if not self._failure:
+            self._failure = f'{name} failed, the arm is held until ~/enable: {reason}'
+            self.references.follower.stop(self._failure)
+            self._status.report()
+        gate, state = self.torques.gate, self.watch.last
+        holds = self.watch.silent and self.parameters.on_timeout != 'stop'
+        if holds and state is not None and gate.is_open:
+            self.torques.publish(state.stamp, gate.last)
+
+    def _bridge_silence(self) -> None:
+        """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
+        choice, state = self.parameters.on_timeout, self.watch.last
+        gate = self.torques.gate
+        if state is None or not gate.is_open:
+            return
+        if self.mode is Mode.RELEASING:
+            tau = self._last_torque()
+        elif choice == 'stop':
+            return
+        else:
+            tau = gate.last if choice == 'hold' else self.law.gravity(state)
+        if tau is not None:
+            self.torques.publish(state.stamp, gate.step(tau, WATCHDOG_PERIOD))
+        self._leave_at(tau)
+
+    def _leave_at(self, tau: Array | None) -> None:
+        """End the commands of a disabled node once its last torque is reached."""
+        if self.mode is Mode.RELEASING and (tau is None or self.torques.gate.reached(tau)):
+            self.mode = Mode.DISABLED
+            self.torques.gate.close()
+
+    def _obstacle(self) -> str:
+        """Return why no goal can be followed at present, or ''."""
+        if self.mode is Mode.COLLIDED:
+            return self._collision
+        if not self.mode.enabled:
+            return 'the node is disabled; ~/enable enables it'
+        if self.mode is Mode.BLOCKED:
+            return self.torques.guard.conflict
+        return self._failure or self.watch.silent
+
+    def _description(self) -> str:
+        """Return what the node does at present."""
+        if self.mode is Mode.COLLIDED:
+            return 'held without contacts' if self._unprotected else 'after a collision'
+        if not self.mode.enabled:
+            return 'disabled'
+        if self.law.is_led:
+            return 'led by hand'
+        return self.references.follower.doing
+
+    def _present(self) -> Present:
+        """Return what the node does at present, for its status."""
+        follower, word, detail = self.references.follower, self.mode.value, ''
+        if self.mode is Mode.BLOCKED:
+            detail = self.torques.guard.conflict
+        elif self.mode is Mode.COLLIDED:
+            word, detail = motion_status.FAULTED, self._collision
+        elif self._failure and self.mode is not Mode.DISABLED:
+            word, detail = motion_status.FAULTED, self._failure
+        elif self.mode is Mode.COMMANDING:
+            word, detail = follower.phase.value, self.frame.remark
+            if self.law.is_led:
+                word = motion_status.IDLE
+            elif follower.violation and follower.phase is not Phase.FOLLOWING:
+                word, detail = motion_status.FAULTED, follower.violation
+        ending, lost = follower.execution.ending, self.contact.lost
+        return Present(word, self._description(), follower.progress, detail, ending, lost)
+
+    # -- torques ----------------------------------------------------------------------------
+
+    def on_joint_state(self, state: JointReading) -> None:
+        """Publish the torque for one complete joint state."""
+        follower = self.references.follower
+        if not self.watch.receive(state):
+            return
+        if self.mode is Mode.WAITING:
+            self.mode = Mode.COMMANDING
+        state = follower.nearest(state)
+        returned, self.watch.silent, self.watch.last = bool(self.watch.silent), '', state
+        self._react_to_contact(self._time_of(state))
+        doing, execution = follower.doing, follower.execution
+        was_open, violations = execution.outcome is None, follower.violations
+        reference, dropped = follower.reference(state, returned)
+        if follower.placed and state.qd is not None:
+            self.torques.restart()
+            self.law.restart()  # the step from one reference to another is no displacement
+        commands = self.mode in (Mode.COMMANDING, Mode.RELEASING, Mode.COLLIDED)
+        if not commands or state.qd is None:
+            why = self._obstacle() or 'joint states without velocity'
+            dropped = dropped or why * follower.moving
+            follower.release(why)
+        if dropped:
+            self.get_logger().warning(f'{dropped}: {follower.doing}')
+        if commands:
+            self._command(self._torque(state, reference), state)
+            dropped = dropped or self.frame.ended
+        if dropped == NOT_FINITE:
+            self.health.counts[f'{NOT_FINITE}, placed anew'] += 1
+        self.action.latest = state, reference
+        torque = self.torques.gate.last if commands else None
+        self.states.publish(
+            state, reference, torque, elapsed=follower.elapsed, speed=follower.speed.rate
+        )
+        if follower.violations > violations:
+            self.health.counts['tolerance violated'] += 1
+        if dropped or returned or follower.doing != doing:
+            event = ['joint states are back'] * returned + [dropped] * bool(dropped)
+            word = ''
+            if was_open and execution.outcome is Outcome.REJECTED:
+                word = motion_status.REJECTED
+            self._status.report('; '.join(event), word)
+
+    def _time_of(self, state: JointReading) -> int:
+        """Return the time [ns] of a state; without stamps, the time that passes here."""
+        return time.monotonic_ns() if self.joint_states.unstamped else state.stamp
+
+    def _torque(self, state: JointReading, reference: Reference) -> Array:
+        is_loose = self.parameters.on_collision == 'gravity_only' and not self._unprotected
+        if self.mode is Mode.COLLIDED and is_loose:
+            return self.law.gravity(state)
+        return self.law.torque(state, reference)
+
+    def _command(self, tau: Array, state: JointReading) -> None:
+        """Publish a torque within the limits; or the last one, once a disabled arm is at rest."""
+        is_last = self.mode is Mode.RELEASING and not self.references.follower.moving
+        if is_last:
+            last = self._last_torque()
+            if last is None:
+                return self._leave_at(None)
+            tau = last
+        if not np.isfinite(tau).all():
+            self.health.counts['not finite, not published'] += 1
+            return self.law.restart()
+        self.torques.publish(state.stamp, self.torques.gate(self._time_of(state), tau))
+        self.watch.answered = state.stamp
+        if is_last:
+            self._leave_at(tau)
+
+    # -- diagnostics ------------------------------------------------------------------------
+
+    @override
+    def condition(self) -> Status:
+        """Return what the node does at present."""
+        return health.OK, self._description()
+
+    @override
+    def status(self) -> Status | None:
+        """Return a WARN while joint states are missing, an ERROR after a collision."""
+        if self.mode is Mode.COLLIDED:
+            return health.ERROR, self._collision
+        if self._failure:
+            return health.ERROR, self._failure
+        if self.watch.silent:
+            return health.WARN, f'{self.watch.silent}: {self.parameters.on_timeout}'
+        return None

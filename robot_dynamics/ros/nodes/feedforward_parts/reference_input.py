@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions that a node is to follow: trajectories, and streams of references."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from std_msgs.msg import Header
+from trajectory_msgs.msg import JointTrajectory
+from typing_extensions import override
+
+from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
+from robot_dynamics.control.feasibility import check_motion
+from robot_dynamics.control.pose_following import PoseFollower
+from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.tolerances import Tolerances
+from robot_dynamics.control.trajectory import check_joints
+from robot_dynamics.control.transitions import stopping_time
+from robot_dynamics.core.friction.memory import FrictionModel, FrictionWithOffset
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.ros import health, messages, qos
+from robot_dynamics.ros.command_guard import CommandInputGuard
+from robot_dynamics.ros.feedforward_parameters import Settings
+from robot_dynamics.ros.health import Status
+from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.motion_status import REJECTED
+from robot_dynamics.ros.part import Part
+
+
+class ReferenceInput(Part):
+    """Part of a node: passes valid motions to a follower, and reports those that are rejected.
+
+    A trajectory without points ends the present motion. Others are published again on
+    `~/joint_trajectory_with_effort`, with the torque at each of their points, for a controller
+    that follows them itself.
+
+    Attributes:
+        follower: chooses the reference for every joint state.
+        guard: reports several streams of references.
+    """
+
+    follower: ReferenceFollower  # of the present robot
+
+    def __init__(
+        self,
+        node: RobotNode,
+        joint_states: JointStateInput,
+        report: Callable[[str, str], None],
+        enabled: Callable[[], bool],
+        poses: PoseFollower,
+    ):
+        """Subscribe.
+
+        Args:
+            node: that follows the motions.
+            joint_states: of the node, whose stamps are the time of the motions.
+            report: called with an event and its status after every trajectory.
+            enabled: returns whether motions are followed; otherwise trajectories are only checked.
+            poses: follower of the law cartesian_impedance.
+        """
+        self._poses = poses
+        self._node, self._joint_states = node, joint_states
+        self._report, self._enabled = report, enabled
+        self._rejecting = False  # the last reference was rejected
+        self._filled_out = node.create_publisher(
+            JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
+        )
+        node.create_subscription(
+            JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.COMMANDS_IN
+        )
+        references = node.create_subscription(
+            JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
+        )
+        self.guard = node.add(CommandInputGuard(node, [references.topic_name]))
+
+    def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
+        """Hold the arm at its next state."""
+        timeout = self._node.parameters.input_timeout
+        if self._node.arm is not None:
+            self.follower.release('the robot description has changed')
+        self.follower = ReferenceFollower(
+            model, settings.start_tolerance, timeout, self._stopping_time
+        )
+        self._settings = settings
+        self.adjust(model, settings, friction)
+
+    def adjust(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
+        """Use other settings; the joints stay the same. Another law ends the motion."""
+        laws = self._settings.law, settings.law
+        self._settings, self._friction = settings, friction
+        parameters = self._node.parameters
+        self.follower.adjust(
+            model,
+            settings.start_tolerance,
+            parameters.input_timeout,
+            settings.tolerances,
+            parameters.reference_shortest_period,
+        )
+        self.follower.speed.target = parameters.speed_scale
+        self.follower.poses = self._poses if settings.law is None else None
+        of_joints = gravity_only not in laws and None not in laws
+        if laws[0] is not laws[1]:
+            end = self.follower.stop if of_joints else self.follower.release
+            end('control_law has changed')
+            self._report('', '')
+
+    @override
+    def restart(self) -> None:
+        """Report the next reference that is rejected."""
+        self._rejecting = False
+
+    @override
+    def status(self) -> Status | None:
+        """Return an ERROR after a violated tolerance."""
+        violation = self.follower.violation
+        return (health.ERROR, violation) if violation else None
+
+    @property
+    def tolerances(self) -> Tolerances:
+        """Tolerances of trajectories that have none of their own."""
+        return self._settings.tolerances
+
+    def stop(self, reason: str) -> None:
+        """End every motion: decelerate, then hold."""
+        self.follower.stop(reason)
+        self._report('', '')
+
+    def _stopping_time(self, reference: Reference) -> float:
+        return stopping_time(self._node.arm, self._settings.limits.effort, reference)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        if not self._node.active:
+            return
+        if not message.points:
+            return self.stop('stopped by a trajectory without points')
+        try:
+            self.follow_trajectory(message, self.tolerances)
+        except RobotDynamicsError as error:
+            self.reject_trajectory(error)
+
+    def follow_trajectory(self, message: JointTrajectory, tolerances: Tolerances) -> None:
+        """Follow a trajectory with these tolerances; while disabled, it is only checked.
+
+        Raises:
+            RobotDynamicsError: why it is rejected.
+        """
+        node, arm = self._node, self._node.arm
+        self._check_ready()
+        # Before the rows of the points, whose sizes follow from the joints.
+        check_joints(message.joint_names, arm.model.joint_names)
+        trajectory = messages.trajectory(message, node.parameters.interpolation)
+        if not node.parameters.allow_partial_joints_goal:
+            trajectory = trajectory.in_order(arm.model.joint_names)
+        speed, warning = self._feasible_speed(trajectory)
+        if speed < 1:
+            trajectory = trajectory.at_speed(speed)
+        stamp = messages.nanoseconds(message.header.stamp)
+        if self._enabled():
+            complete = self.follower.follow(trajectory, stamp, tolerances)
+        else:
+            complete = self.follower.check(trajectory, stamp)
+        if warning:
+            node.health.counts['trajectory infeasible'] += 1
+            node.get_logger().warning(f'trajectory infeasible, {warning}')
+        self._report('', '')
+        if self._filled_out.get_subscription_count() > 0:
+            self._publish_efforts(message.header, complete)
+
+    def _publish_efforts(self, header: Header, complete: Trajectory) -> None:
+        """Publish a trajectory of all joints with its torques.
+
+        Those that stay where they are need torques as well: a controller rejects a trajectory
+        without them, or sets their efforts to zero.
+        """
+        arm = self._node.arm
+        efforts = waypoint_efforts(arm, complete, self._settings.switches, self._friction)
+        torques = efforts + self._settings.offset
+        self._filled_out.publish(messages.trajectory_message(complete, header, torques))
+
+    def reject_trajectory(self, reason: RobotDynamicsError) -> None:
+        """Count, log and report a trajectory that is not followed."""
+        self._node.health.counts['trajectory rejected'] += 1
+        self._node.get_logger().error(f'trajectory rejected: {reason}')
+        self._report(f'trajectory rejected: {reason}', REJECTED)
+
+    def _feasible_speed(self, trajectory: Trajectory) -> tuple[float, str]:
+        """Return the share of its speed at which a trajectory is to be followed, and a warning.
+
+        Raises TrajectoryError if it needs torques beyond the limits, and is not to be followed.
+        """
+        node = self._node
+        choice = node.parameters.on_infeasible
+        complete, start = self.follower.completed(trajectory)
+        found = check_motion(
+            node.arm,
+            complete,
+            start.q,
+            self._settings.limits.effort,
+            # Other violations of velocity limits are rejected by the follower.
+            None if choice == 'slow_down' else np.full(len(start.q), np.inf),
+            FrictionWithOffset(self._friction, self._settings.offset),
+            node.parameters.corner_time,
+        )
+        if found.feasible:
+            return 1.0, ''
+        reasons = '; '.join(found.reasons)
+        if choice == 'reject':
+            raise TrajectoryError(reasons + self.follower.speed.remark)
+        if choice == 'slow_down' and found.obstacle:
+            raise TrajectoryError(found.obstacle)
+        speed = found.speed if choice == 'slow_down' else 1.0
+        action = f'followed at {speed:.1%} of its speed' if speed < 1 else 'torques are clamped'
+        return speed, f'{action}: {reasons}'
+
+    def _on_reference(self, message: JointTrajectory) -> None:
+        node = self._node
+        if not (node.active and self._enabled()):
+            return
+        try:
+            self._check_ready()
+            self.guard.reject_conflict()
+            reference = messages.reference(message, node.arm.model.joint_names)
+            stamp = messages.nanoseconds(message.header.stamp) or time.monotonic_ns()
+            self.follower.follow_reference(reference, stamp)
+        except RobotDynamicsError as error:
+            self.follower.break_stream()
+            node.reject('reference', error)
+            if not self._rejecting:
+                self._report(f'reference rejected: {error}', REJECTED)
+            self._rejecting = True
+        else:
+            self._rejecting = False
+
+    def _check_ready(self) -> None:
+        if self._settings.law is gravity_only:
+            raise TrajectoryError('control_law is gravity_only: the arm is led by hand')
+        if self._joint_states.unstamped:
+            raise TrajectoryError(UNSTAMPED)

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Torque of the control law that the parameters of a node select."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import override
+
+from robot_dynamics.common.spatial import Array
+from robot_dynamics.control import Reference, free_inertias, gravity_only
+from robot_dynamics.control.control_laws import (
+    compile_laws,
+    joint_impedance,
+    obstacle_of_impedance,
+)
+from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.memory import FrictionModel, tracked
+from robot_dynamics.core.model.states import random_postures
+from robot_dynamics.ros.feedforward_parameters import (
+    FeedforwardParameters,
+    Settings,
+    gain_warnings,
+    timeout_warnings,
+)
+from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.nodes.feedforward_parts.frame_impedance import FrameImpedance
+from robot_dynamics.ros.parameters import ParameterError
+from robot_dynamics.ros.part import Part
+
+# Parameters with which the faults of `_warn` may come or go.
+WARNED_OF = {'kp', 'kd', 'damping_ratio', 'control_law', 'expected_rate', 'on_timeout'}
+
+
+class TorqueLaw(Part):
+    """Part of a node with FeedforwardParameters: the torque for a state and its reference.
+
+    Attributes:
+        settings: of the present robot.
+        friction: of its joints, without memory.
+    """
+
+    settings: Settings
+    friction: JointFriction
+    _tracked: FrictionModel
+
+    def __init__(self, node: RobotNode, frame: FrameImpedance):
+        """Store the node, and the part that computes the torque of a frame."""
+        self._node, self._frame = node, frame
+
+    @override
+    def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
+        """Reject lists of another length than one or n, and a law that the arm cannot have."""
+        # Commands in the unit of the drives need no N m.
+        parameters.check_drives(arm.model, in_si=parameters.command_unit != 'effort')
+        settings = parameters.settings(arm.model)
+        if settings.law is joint_impedance and obstacle_of_impedance(arm):
+            raise ParameterError(obstacle_of_impedance(arm))
+
+    @override
+    def prepare(self, arm: Dynamics) -> None:
+        """Compile every law."""
+        compile_laws(arm)
+
+    @override
+    def use(self, arm: Dynamics) -> None:
+        """Compute torques of this robot; warn of its gains."""
+        self._inertias = free_inertias(arm, random_postures(arm.model))
+        self._set(arm)
+        self.restart()
+        self._warn(arm)
+
+    @override
+    def adopt(self, changes: set[str]) -> None:
+        """Use other gains, switches and limits from the next state on."""
+        arm: Dynamics | None = self._node.arm
+        if arm is not None:
+            self._set(arm)
+            self._tracked = tracked(self.friction, before=self._tracked)
+            if changes & WARNED_OF:
+                self._warn(arm)
+
+    @override
+    def restart(self) -> None:
+        """Begin without the memory of friction."""
+        self._tracked = tracked(self.friction)
+
+    def _set(self, arm: Dynamics) -> None:
+        parameters: FeedforwardParameters = self._node.parameters
+        self.settings, self.friction = (
+            parameters.settings(arm.model),
+            parameters.friction(arm.model),
+        )
+
+    def _warn(self, arm: Dynamics) -> None:
+        parameters, names = self._node.parameters, arm.model.joint_names
+        gains = gain_warnings(parameters, self.settings, self._inertias, names)
+        for warning in (*gains, *timeout_warnings(parameters)):
+            self._node.get_logger().warning(warning)
+
+    @property
+    def is_led(self) -> bool:
+        """Whether the arm is led by hand."""
+        return self.settings.law is gravity_only
+
+    def torque(self, state: JointReading, reference: Reference) -> Array:
+        """Return the torque (n,) of the law; without a velocity that of gravity alone."""
+        if state.qd is None:
+            return self.gravity(state)
+        law, gains, switches, *_ = self.settings
+        if law is None:
+            friction = self.friction if switches.friction else None
+            tau = self._frame.torque(state, reference, friction, switches.gravity)
+            return tau + self.settings.offset
+        self._tracked.move(state.q if self.is_led else reference.q)
+        parts = law(self._node.arm, reference, state.q, state.qd, switches, gains, self._tracked)
+        tau, share = parts.tau, self._node.parameters.lead_friction
+        if self.is_led and share:
+            tau = tau + share * self._tracked.torque(state.qd, tau)
+        return tau + self.settings.offset
+
+    def gravity(self, state: JointReading) -> Array:
+        """Return the torque (n,) that holds the arm: gravity, unless the robot compensates it."""
+        offset = self.settings.offset
+        if not self.settings.switches.gravity:
+            return offset
+        arm: Dynamics = self._node.arm
+        return arm.gravity_torque(state.q) + offset
+
+    def last(self, state: JointReading) -> Array | None:
+        """Return the torque (n,) that `on_deactivate` chooses at a state; None: it stays."""
+        choice = self._node.parameters.on_deactivate
+        if choice == 'none':
+            return None
+        return np.zeros(len(state.q)) if choice == 'zero' else self.gravity(state)
