@@ -22,8 +22,8 @@ from std_msgs.msg import Float64MultiArray
 
 from benchmarks.node_echo import MATRICES, TORQUES
 from benchmarks.node_process import NodeDied, NodeProcess
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros.executable import new_executor
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.serialization import JointStateWriter
 
 DEPTH = 100

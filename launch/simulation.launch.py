@@ -26,6 +26,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from launch_ros.substitutions import FindPackageShare
 
 from robot_dynamics.ros.launching import (
+    SHARED_ARGUMENTS,
     check_files,
     check_namespace,
     description,
@@ -71,30 +72,10 @@ ARGUMENTS = [
         description='Parameters of pybullet_validator_node.',
     ),
     DeclareLaunchArgument(
-        'namespace', default_value='', description='Namespace of every node and topic.'
-    ),
-    DeclareLaunchArgument(
-        'frame_prefix',
-        default_value='',
-        description='Prefix of link names in tf and messages, for several robots, such as left/.',
-    ),
-    DeclareLaunchArgument(
         'use_sim_time',
         default_value='true',
         choices=['true', 'false'],
         description='Publish and use /clock; if false, stamps are wall time (several robots).',
-    ),
-    DeclareLaunchArgument(
-        'autostart',
-        default_value='true',
-        choices=['true', 'false'],
-        description='Nodes configure and activate themselves; if false, a lifecycle manager does.',
-    ),
-    DeclareLaunchArgument(
-        'quick_discovery',
-        default_value='true',
-        choices=['true', 'false'],
-        description='Fast DDS announces nodes quickly and drops killed nodes after 2 s.',
     ),
     DeclareLaunchArgument(
         'gains',
@@ -124,22 +105,7 @@ ARGUMENTS = [
         choices=['true', 'false'],
         description='Start pybullet_validator_node.',
     ),
-    DeclareLaunchArgument(
-        'rviz', default_value='true', choices=['true', 'false'], description='Start rviz2.'
-    ),
-    DeclareLaunchArgument(
-        'on_exit',
-        default_value='continue',
-        choices=['continue', 'respawn', 'shutdown'],
-        description='When a node of robot_dynamics ends: the others continue, it is started '
-        'again after 1 s, or the launch ends.',
-    ),
-    DeclareLaunchArgument(
-        'log_level',
-        default_value='info',
-        choices=['debug', 'info', 'warn', 'error', 'fatal'],
-        description='Log level of the nodes of robot_dynamics.',
-    ),
+    *(DeclareLaunchArgument(name, **given) for name, given in SHARED_ARGUMENTS.items()),
 ]
 SHARED = (
     'robot_description_file',

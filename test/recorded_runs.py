@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification import JointSample
 
-SECOND = 1_000_000_000  # ns
 START = 1_700_000_000 * SECOND
 
 

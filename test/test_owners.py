@@ -173,6 +173,51 @@ OWNERS = [
         found='return [link for link in links if tree.frame(link).body >= 0][-1]',
         files=('core/model/robot_model.py', 'validation/engines/reference_engine.py'),
     ),
+    Row(
+        concept='quaternion and rotation matrix',
+        pattern=r'eigh\(K\)|\b2(\.0)? \* (\w+\.)?w(\b.*)? \* \w+ \+ 2',
+        found='R = np.eye(3) + 2 * w * across + 2 * across @ across',
+        files=('common/spatial.py',),
+    ),
+    Row(
+        concept='nanoseconds per second',
+        pattern=r'\* 1e9|/ 1e9|1e9 [*/]|1_000_000_000|10\*\*9',
+        found='t = stamp / 1e9',
+        files=('common/stamps.py',),
+    ),
+    Row(
+        concept='quintic from rest to rest',
+        pattern=r'\(10 - 15 \*|10 \* \w+\*\*3 - 15|30 \* \w+\*\*2 \* \(1 - ',
+        found='s = u**3 * (10 - 15 * u + 6 * u**2)',
+        files=('control/spline.py',),
+    ),
+    Row(
+        concept='steps that an integrator resolves',
+        pattern=r'\b2\.78\d*\b|\bSTABLE\b',
+        found="STABLE = {'rk4': 2.78}",
+        files=('core/algorithms/integrators.py',),
+    ),
+    Row(
+        concept='names of namespaces',
+        pattern=r'validate_namespace|A-Za-z_\]\\w\*\(/',
+        found='from rclpy.validate_namespace import validate_namespace',
+        files=('ros/namespaces.py',),
+    ),
+    Row(
+        concept='defaults of a URDF',
+        pattern=r"'(0 0 0|1 0 0)'",
+        found="axis = element.get('xyz', '1 0 0')",
+        files=(
+            'urdf/rules.py',
+            'validation/engines/original_text.py',  # which shares nothing with our reader
+        ),
+    ),
+    Row(
+        concept='option of the gravity vector',
+        pattern=r"gravity vector, m/s|'--gravity'",
+        found="add('--gravity', nargs=3, help='gravity vector, m/s^2')",
+        files=('cli/options.py',),
+    ),
 ]
 
 

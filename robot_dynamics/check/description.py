@@ -24,7 +24,7 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid, link_geometry
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.reader import xml_root
-from robot_dynamics.urdf.rules import MAX_NUMBER, MOVING_TYPES, TENSOR
+from robot_dynamics.urdf.rules import DEFAULTS, MAX_NUMBER, MOVING_TYPES, TENSOR
 
 MIN_MASSES = 3  # fewer have no median
 MIN_LENGTH = 1e-3  # m
@@ -210,7 +210,7 @@ def _joint(joint: Element) -> Joint:
     ends = (joint.find(tag) for tag in ('parent', 'child'))
     parent, child = ('' if end is None else end.get('link', '') for end in ends)
     place = _origin(joint)
-    axis = _numbers(joint, 'axis', 'xyz', '1 0 0', 3)
+    axis = _numbers(joint, 'axis', 'xyz', 3)
     lower, upper, velocity, effort = (
         _number(joint, 'limit', key, np.inf) for key in ('lower', 'upper', 'velocity', 'effort')
     )
@@ -220,7 +220,7 @@ def _joint(joint: Element) -> Joint:
         parent=parent,
         child=child,
         placement=place if np.isfinite(place).all() else np.eye(4),
-        rpy=np.nan_to_num(_numbers(joint, 'origin', 'rpy', '0 0 0', 3)),
+        rpy=np.nan_to_num(_numbers(joint, 'origin', 'rpy', 3)),
         axis=axis,
         lower=lower,
         upper=upper,
@@ -232,19 +232,17 @@ def _joint(joint: Element) -> Joint:
 
 
 def _origin(element: Element) -> Array:
-    xyz, rpy = (_numbers(element, 'origin', key, '0 0 0', 3) for key in ('xyz', 'rpy'))
+    xyz, rpy = (_numbers(element, 'origin', key, 3) for key in ('xyz', 'rpy'))
     return pose(rotation_rpy(*rpy), xyz)
 
 
 def _number(element: Element, tag: str, key: str, most: float = MAX_NUMBER) -> float:
-    return float(_numbers(element, tag, key, '', 1, most)[0])
+    return float(_numbers(element, tag, key, 1, most)[0])
 
 
-def _numbers(
-    element: Element, tag: str, key: str, default: str, count: int, most: float = MAX_NUMBER
-) -> Array:
+def _numbers(element: Element, tag: str, key: str, count: int, most: float = MAX_NUMBER) -> Array:
     """Return the numbers (count,) of an attribute, all NaN if one is missing or beyond a size."""
-    child = element.find(tag)
+    child, default = element.find(tag), DEFAULTS.get(tag, {}).get(key, '')
     text = default if child is None else child.get(key, default)
     try:
         values = np.array([float(word) for word in text.split()])

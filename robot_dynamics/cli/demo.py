@@ -40,6 +40,7 @@ from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.reporting.tables import aligned
 from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.core.dynamics import Dynamics
@@ -217,7 +218,7 @@ def summarize(
     residuals = [row.values for run in runs for row in run.rows['residual']]
     latency = 1e6 * np.concatenate([run.latencies() for run in runs])
     sent = [run.column('states', 'sent') for run in runs]
-    wall = sum(float(np.ptp(times)) for times in sent) / 1e9
+    wall = sum(float(np.ptp(times)) for times in sent) / SECOND
     simulated = float(sum(run.times('states')[-1] for run in runs))
     return {
         'robot': robot.arm.model.name,

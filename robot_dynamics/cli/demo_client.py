@@ -29,6 +29,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Trajectory
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.executable import new_executor
@@ -68,7 +69,7 @@ class Run:
 
     def __init__(self, trajectory: Trajectory) -> None:
         self.trajectory = trajectory
-        self.end = round(trajectory.duration * messages.SECOND)  # stamp, ns
+        self.end = round(trajectory.duration * SECOND)  # stamp, ns
         self.rows: dict[str, list[Row]] = {name: [] for name in TOPICS}
 
     def add(self, name: str, row: Row) -> None:
@@ -84,7 +85,7 @@ class Run:
 
     def times(self, name: str) -> Array:
         """Return the stamps of a topic (k,), s."""
-        return self.column(name, 'stamp') / messages.SECOND
+        return self.column(name, 'stamp') / SECOND
 
     def state(self, part: int) -> Array:
         """Return the positions (part 0), velocities (1) or efforts (2) of the states, (k, n)."""
@@ -98,7 +99,7 @@ class Run:
         """Return the times from a state to the torque computed from it, s."""
         sent = {row.stamp: row.sent for row in self.rows['states']}
         answers = [row for row in self.rows['torque'] if row.stamp in sent]
-        return np.array([row.sent - sent[row.stamp] for row in answers]) / messages.SECOND
+        return np.array([row.sent - sent[row.stamp] for row in answers]) / SECOND
 
 
 class Requests:
@@ -252,7 +253,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
             before = self._stamps[-1]
             self.wait(partial(self._is_after, before), 'simulated time')
             stamp, _, values = run.rows['states'][-1]
-            t = stamp / messages.SECOND
+            t = stamp / SECOND
             show(t, float(np.abs(values[: trajectory.n] - trajectory.sample(t).q).max()))
         self._simulate('pause')
         self._run = None

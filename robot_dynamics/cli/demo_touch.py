@@ -25,6 +25,7 @@ from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.reporting.tables import aligned
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.common.spatial import Array, rotation_z
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.contact import NONE, Contact, ContactDetector, ContactSettings
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
@@ -36,6 +37,7 @@ from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
 from robot_dynamics.control.impedance import CartesianImpedance, Impedance, PoseReference
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.control.spline import rest_to_rest
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation import (
@@ -242,7 +244,7 @@ class Demonstration:
             force,
             T[:3, 3] - self.target(arm.time).pose[:3, 3],
             found.F,
-            JointReading(round(1e9 * arm.time), *state[1:]),
+            JointReading(round(SECOND * arm.time), *state[1:]),
         )
 
 
@@ -267,8 +269,8 @@ def pushes_at(t: float) -> dict[str, Array]:
 
 def smooth_step(s: float) -> tuple[float, float]:
     """Return a step from 0 to 1 over s in [0, 1] with continuous acceleration, and its slope."""
-    s = min(max(s, 0.0), 1.0)
-    return s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2
+    share, slope, _ = rest_to_rest(np.clip(s, 0.0, 1.0))
+    return float(share), float(slope)
 
 
 # Path of the flange: amplitude, m or rad about the vertical, and angular frequency, rad/s.

@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import finite, new_file, nonzero
+from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
     add_compensated_efforts,
-    add_gravity,
     add_recording,
     chosen,
     payload_of,

@@ -105,6 +105,15 @@ def add_package_path(group: Any) -> None:
     )
 
 
+def add_gravity(group: Any) -> None:
+    """Add `--gravity` and `--base-orientation` to a parser or a group of it."""
+    for name, quantity in (
+        ('gravity', 'gravity vector, m/s^2 (0 0 -9.81)'),
+        ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
+    ):
+        group.add_argument(f'--{name}', type=finite, nargs=3, metavar='X', help=quantity)
+
+
 def add_graph(group: Any, awaited: str, when: str = '') -> None:
     """Add `--namespace` and `--timeout` of ROS topics to a parser or a group of it."""
     add = group.add_argument

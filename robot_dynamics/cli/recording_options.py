@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from typing_extensions import override
 
-from robot_dynamics.cli.options import add_robot, finite, non_negative, nonzero, positive
+from robot_dynamics.cli.options import (
+    add_gravity,
+    add_robot,
+    finite,
+    non_negative,
+    nonzero,
+    positive,
+)
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.common.spatial import Array, rotation_rpy
@@ -102,15 +109,6 @@ def add_robot_changes(parser: argparse.ArgumentParser) -> None:
     add('--viscous', **drive, help="viscous friction, one or one per joint (the URDF's)")
     add('--coulomb', **drive, help="dry friction, one or one per joint (the URDF's)")
     add('--rotor-inertia', **drive, help='seen at the joint, one or one per joint (0)')
-
-
-def add_gravity(group: Any) -> None:
-    """Add `--gravity` and `--base-orientation` to a parser or a group of it."""
-    for name, quantity in (
-        ('gravity', 'gravity vector, m/s^2 (0 0 -9.81)'),
-        ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
-    ):
-        group.add_argument(f'--{name}', type=finite, nargs=3, metavar='X', help=quantity)
 
 
 def add_efforts(parser: argparse.ArgumentParser) -> Any:

@@ -10,9 +10,9 @@ All times are stamps of joint states, ns.
 
 from __future__ import annotations
 
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.contact import COLLISION, UNKNOWN
 
-SECOND = 1_000_000_000  # ns
 SETTLED = SECOND // 10  # ns of other kinds after which a collision is over
 RISE = 1.5  # of the excess, beyond which an acknowledged collision counts again
 

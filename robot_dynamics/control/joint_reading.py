@@ -22,6 +22,7 @@ import numpy as np
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.filters import VelocityFilter
 from robot_dynamics.core.model.robot_model import RobotModel
 
@@ -157,7 +158,7 @@ class JointStateReader:
 
     def adjust(self, input_timeout: float, velocities: VelocityFilter | None) -> None:
         """Continue with other settings."""
-        self._timeout = round(input_timeout * 1e9)
+        self._timeout = round(input_timeout * SECOND)
         self._velocities = velocities
 
     def reset(self) -> None:
@@ -222,7 +223,7 @@ class JointStateReader:
         if self._velocities is None or self._velocity_stamps == self._stamps:
             return held
         after = copy.copy(self._velocities)
-        estimated = after.update(self._last / 1e9, q)
+        estimated = after.update(self._last / SECOND, q)
         if held is None and estimated is not None:
             for joint, (value, (*_, most)) in enumerate(zip(estimated, self._bounds, strict=True)):
                 if abs(value) > most:
@@ -243,8 +244,9 @@ class JointStateReader:
             return
         self._late = stamp
         raise JointDataError(
-            f'the stamp {stamp / 1e9:.6f} s is {(before - stamp) / 1e6:g} ms before that of the '
-            f'last state; expected later ones, or a reset by more than {self._timeout / 1e9:g} s'
+            f'the stamp {stamp / SECOND:.6f} s is {(before - stamp) / 1e6:g} ms before that of '
+            'the last state; expected later ones, or a reset by more than '
+            f'{self._timeout / SECOND:g} s'
         )
 
     def _checked(self, message: Any, places: list[int], joints: list[int]) -> list[list[float]]:
@@ -307,7 +309,7 @@ class StampRateLimit:
             rate: answers per second of the stamps' time; 0: no limit.
             repeat: whether a stamp that is the same as the last one is answered again.
         """
-        self._period = 1e9 / rate if rate > 0 else 0.0
+        self._period = SECOND / rate if rate > 0 else 0.0
         self._repeat = repeat
         self._last: int | None = None
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import (
     TOLERANCE,
@@ -22,7 +23,7 @@ from robot_dynamics.control.limits import (
     reference_violations,
     step_time,
 )
-from robot_dynamics.control.motions import SECOND, Motion, Streamed, elapsed
+from robot_dynamics.control.motions import Motion, Streamed, elapsed
 from robot_dynamics.control.partial_motion import Combined, combined
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import (

@@ -8,12 +8,12 @@ from enum import Enum
 from typing import NamedTuple
 
 from robot_dynamics.common.errors import TrajectoryError, TrajectoryOverError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
 
-SECOND = 1e9  # ns
 STOPPING = 'stopping'
 NOT_FINITE = 'the reference is not finite'  # why it is placed where the arm is
 FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock

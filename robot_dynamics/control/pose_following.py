@@ -26,9 +26,10 @@ import numpy as np
 from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.impedance import PoseReference
 from robot_dynamics.control.joint_reading import FARTHEST_SLIDE
-from robot_dynamics.control.motions import NOT_FINITE, SECOND, STOPPING, Phase
+from robot_dynamics.control.motions import NOT_FINITE, STOPPING, Phase
 from robot_dynamics.core.algorithms.pose_motion import Target, advanced, displacement
 from robot_dynamics.core.programs import version_of
 

@@ -22,13 +22,13 @@ import numpy as np
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.motion_start import SHORTEST_PERIOD, MotionStart
 from robot_dynamics.control.motions import (
     NOT_FINITE,
-    SECOND,
     STOPPING,
     Execution,
     Motion,

@@ -18,7 +18,8 @@ import math
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.control.motions import SECOND, Motion
+from robot_dynamics.common.stamps import SECOND
+from robot_dynamics.control.motions import Motion
 from robot_dynamics.control.trajectory import Reference
 
 FASTEST = 4.0  # 1/s, change of the rate: 0.25 s from rest to full speed

@@ -105,6 +105,16 @@ def quintic(q0: Array, v0: Array, a0: Array, q1: Array, v1: Array, a1: Array, T:
     return np.stack([q0, v0, a0 / 2, a3, a4, a5], axis=-2)
 
 
+def rest_to_rest(u: Array) -> tuple[Array, Array, Array]:
+    """Return s from 0 to 1 over u in [0, 1], at rest at both ends, and its two derivatives."""
+    # s = 10 u^3 - 15 u^4 + 6 u^5, the quintic whose velocities and accelerations at the ends are 0
+    return (
+        u**3 * (10 - 15 * u + 6 * u**2),
+        30 * u**2 * (1 - u) ** 2,
+        60 * u * (1 - u) * (1 - 2 * u),
+    )
+
+
 def derivative(coefficients: Array) -> Array:
     """Return the coefficients (..., 6, n) of the time derivative."""
     order = np.arange(1, COEFFICIENTS)[:, None]

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 
-SECOND = 1e9  # ns
 LONGEST_STEP = 0.02  # s; between two torques the rate limit counts no more time than this
 WRENCH_SHARE = 0.5  # of the effort limits, for the torque of a target wrench
 ANOTHER_CLOCK = 1.0  # s; stamps further back are of another clock, which counts from there

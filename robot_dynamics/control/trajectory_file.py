@@ -14,12 +14,12 @@ import numpy as np
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.files import write_file
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml, yaml_text
 from robot_dynamics.control.trajectory import SMOOTH, Trajectory
 
 FIELDS = ('positions', 'velocities', 'accelerations')
 DIGITS = (9, 8, 7)  # decimals of the fields
-SECOND = 1_000_000_000  # ns
 LARGEST = 2**32  # of both numbers of a duration
 
 

@@ -974,7 +974,7 @@ class Dynamics:
 
     def _require_resolved(self, integrator: str, friction: str, time_step: float) -> None:
         """Raise ValueError if the integrator does not resolve viscous friction."""
-        if friction == 'model' and integrator in stepping.STABLE:
+        if friction == 'model' and stepping.evaluates_friction(integrator):
             stepping.require_resolved(self._fastest_friction, integrator, time_step)
 
     @made_once

@@ -15,15 +15,12 @@ from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.crba import crba
 from robot_dynamics.core.algorithms.forward_dynamics import fill_in
+from robot_dynamics.core.algorithms.integrators import INTEGRATORS
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.model.canonical import CanonicalTree
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.model.states import extreme_postures
 
-# Largest product of the time step and the rate [1/s] at which viscous friction brakes a joint.
-# Beyond it an integrator that evaluates friction at given velocities reverses the joint, farther
-# each time.
-STABLE = {'explicit_euler': 2.0, 'rk4': 2.78}
 MARGIN = 1.5  # of rates and frequencies in postures that were not tried
 
 # Joints of the largest robot whose dry friction compiled steps solve: it couples all joints in one
@@ -151,10 +148,25 @@ def fastest_rate(M: Array, D: Array) -> tuple[int, float]:
     return int(np.argmax(shares)), MARGIN * float(rates[k, -1])
 
 
+def evaluates_friction(integrator: str) -> bool:
+    """Return whether a compiled step evaluates friction at given velocities.
+
+    That of semi-implicit Euler solves for the friction at its end.
+    """
+    return integrator != 'semi_implicit_euler'
+
+
 def require_resolved(fastest: tuple[str, float], integrator: str, time_step: float) -> None:
-    """Raise ValueError if viscous friction could reverse a joint within a step."""
+    """Raise ValueError if viscous friction could reverse a joint within a step.
+
+    Args:
+        fastest: name of the joint, and the rate [1/s] at which its friction brakes it.
+        integrator: one that `evaluates_friction`: beyond its limit a joint is reversed, farther
+            each time.
+        time_step: s.
+    """
     joint, rate = fastest
-    h, limit = checked_time_step(time_step), STABLE.get(integrator, np.inf)
+    h, limit = checked_time_step(time_step), INTEGRATORS[integrator].damping_limit
     if h * rate > limit:
         raise ValueError(
             f'time_step is {h:g} s, but viscous friction brakes joint {joint!r} at up to '

@@ -20,6 +20,7 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.bag import (
     METADATA,
@@ -124,7 +125,7 @@ def _offered(profile: QoSProfile) -> Any:
 
     times = profile.deadline, profile.lifespan, profile.liveliness_lease_duration
     deadline, lifespan, lease = (
-        rosbags.QosTime(*divmod(time.nanoseconds, messages.SECOND)) for time in times
+        rosbags.QosTime(*divmod(time.nanoseconds, SECOND)) for time in times
     )
     return rosbags.Qos(
         rosbags.QosHistory(profile.history),

@@ -14,10 +14,10 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticArray
 from typing_extensions import override
 
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.health import ERROR, OK, STALE, WARN, Status, status_message
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.part import Part
 
 TASK = 'health'  # of the status on /diagnostics

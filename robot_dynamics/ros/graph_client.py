@@ -15,12 +15,12 @@ from typing import Any
 
 import rclpy
 from rclpy.context import Context
-from rclpy.exceptions import InvalidNamespaceException, InvalidTopicNameException
-from rclpy.validate_namespace import validate_namespace
+from rclpy.exceptions import InvalidTopicNameException
 from rclpy.validate_topic_name import validate_topic_name
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.ros.executable import SIGNALS
+from robot_dynamics.ros.namespaces import EXPECTED, is_namespace
 
 POLL = 0.01  # s
 
@@ -29,14 +29,11 @@ class GraphError(RobotDynamicsError):
     """A name is invalid, or no node answers."""
 
 
-def check_namespace(namespace: str) -> None:
-    """Raise GraphError if a namespace, such as 'left', is invalid."""
-    try:
-        validate_namespace(f'/{namespace.removeprefix("/")}')
-    except InvalidNamespaceException as error:
-        raise GraphError(
-            f'--namespace is {namespace!r}: {" ".join(str(error).split())}'
-        ) from error
+def checked_namespace(namespace: str) -> str:
+    """Return a namespace without a slash at its end. Raises GraphError if it is invalid."""
+    if not is_namespace(namespace):
+        raise GraphError(f'--namespace is {namespace!r}; {EXPECTED}')
+    return namespace.rstrip('/')
 
 
 class GraphClient:
@@ -49,7 +46,7 @@ class GraphClient:
 
     def __init__(self, name: str, namespace: str = ''):
         """Join the graph. Raises GraphError if the namespace is invalid."""
-        check_namespace(namespace)
+        namespace = checked_namespace(namespace)
         self._context = Context()
         rclpy.init(context=self._context, args=[])
         self.node: Any = rclpy.create_node(

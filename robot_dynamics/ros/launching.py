@@ -8,7 +8,6 @@ leave nodes running.
 from __future__ import annotations
 
 import math
-import re
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,11 +17,45 @@ from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.control import pd_gains
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.states import random_postures
+from robot_dynamics.ros.namespaces import EXPECTED, is_namespace
 from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf, urdf_text
 
-NAMESPACE = re.compile(r'(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?|/', re.ASCII)
 RESPAWN_DELAY = 1.0  # s
+
+BOOLEAN = ['true', 'false']
+# Keywords of DeclareLaunchArgument, by name: those of both launch files.
+SHARED_ARGUMENTS: dict[str, dict[str, Any]] = {
+    'namespace': {'default_value': '', 'description': 'Namespace of every node and topic.'},
+    'frame_prefix': {
+        'default_value': '',
+        'description': 'Prefix of link names in tf and messages, for several robots, such as '
+        'left/.',
+    },
+    'autostart': {
+        'default_value': 'true',
+        'choices': BOOLEAN,
+        'description': 'Nodes configure and activate themselves; if false, a lifecycle manager '
+        'does.',
+    },
+    'quick_discovery': {
+        'default_value': 'true',
+        'choices': BOOLEAN,
+        'description': 'Fast DDS announces nodes quickly and drops killed nodes after 2 s.',
+    },
+    'rviz': {'default_value': 'true', 'choices': BOOLEAN, 'description': 'Start rviz2.'},
+    'on_exit': {
+        'default_value': 'continue',
+        'choices': ['continue', 'respawn', 'shutdown'],
+        'description': 'When a node of robot_dynamics ends: the others continue, it is started '
+        'again after 1 s, or the launch ends.',
+    },
+    'log_level': {
+        'default_value': 'info',
+        'choices': ['debug', 'info', 'warn', 'error', 'fatal'],
+        'description': 'Log level of the nodes of robot_dynamics.',
+    },
+}
 
 
 class LaunchArgumentError(RobotDynamicsError, ValueError):
@@ -56,11 +89,8 @@ def check_files(arguments: Mapping[str, str], *names: str) -> None:
 
 def check_namespace(arguments: Mapping[str, str]) -> None:
     """Check the argument `namespace`. Raises LaunchArgumentError."""
-    if not NAMESPACE.fullmatch(arguments['namespace']):
-        raise LaunchArgumentError(
-            f'namespace is {arguments["namespace"]!r}; expected names of letters, digits and '
-            'underscores that begin with no digit, with / between them'
-        )
+    if not is_namespace(arguments['namespace']):
+        raise LaunchArgumentError(f'namespace is {arguments["namespace"]!r}; {EXPECTED}')
 
 
 def when_it_ends(on_exit: str, shutdown: Callable[..., Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import nearest
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Health, Status
@@ -287,7 +288,7 @@ class RobotNode(Part, LifecycleNode):
         if self.health.inputs:
             return self.health.received()
         # Measured once per report: reading the clock is slow.
-        age = (self.get_clock().now().nanoseconds - stamp) / messages.SECOND
+        age = (self.get_clock().now().nanoseconds - stamp) / SECOND
         self.health.received(age if abs(age) < ANOTHER_CLOCK else None)
 
     def own_frame(self, frame_id: str) -> str:

@@ -26,6 +26,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import VelocityFilter
 from robot_dynamics.control.joint_reading import (
     JointDataError,
@@ -35,7 +36,7 @@ from robot_dynamics.control.joint_reading import (
 )
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
-from robot_dynamics.ros.graph_client import GraphError, check_namespace
+from robot_dynamics.ros.graph_client import GraphError, checked_namespace
 from robot_dynamics.view.state import External
 from robot_dynamics.view.viewed_motion import LATE
 
@@ -63,7 +64,7 @@ class LiveRobot:
         Raises:
             GraphError: the namespace is invalid.
         """
-        check_namespace(namespace)
+        namespace = checked_namespace(namespace)
         self._prefix = frame_prefix
         self._context = Context()
         rclpy.init(context=self._context, args=[])
@@ -170,7 +171,7 @@ class LiveRobot:
             return
         stamp = message.header.stamp
         try:
-            reading = self._reader.read(message, stamp.sec * 1_000_000_000 + stamp.nanosec)
+            reading = self._reader.read(message, stamp.sec * SECOND + stamp.nanosec)
         except JointDataError as error:
             self._reject(self.topics[0], error)
             return

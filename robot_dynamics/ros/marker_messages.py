@@ -11,8 +11,8 @@ from geometry_msgs.msg import Point, Pose, Quaternion
 from std_msgs.msg import ColorRGBA
 from visualization_msgs.msg import Marker, MarkerArray
 
-from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.visualization import Arrow, Box, Ellipsoid, quaternion
+from robot_dynamics.common.spatial import Array, quaternion
+from robot_dynamics.core.visualization import Arrow, Box, Ellipsoid
 
 Shape = Arrow | Box | Ellipsoid
 

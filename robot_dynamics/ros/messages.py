@@ -30,10 +30,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robot_dynamics.common import spatial
 from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import SMOOTH, Reference, Trajectory
 
-SECOND = 1_000_000_000  # ns
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')  # of an Inertia message
 
 UNIT = 1e-3  # largest error of the norm of a quaternion
@@ -216,12 +216,10 @@ def inertia_message(
 def pose(message: Pose) -> Array:
     """Return a pose (4, 4). Raises MalformedMessage unless the quaternion has the norm 1."""
     p, o = message.position, message.orientation
-    v, size = np.array([o.x, o.y, o.z]), math.hypot(o.x, o.y, o.z, o.w)
+    size = math.hypot(o.x, o.y, o.z, o.w)
     if not abs(size - 1.0) <= UNIT:
         raise MalformedMessage(f'the quaternion of the pose has the norm {size:.6g}; expected 1')
-    # R = 1 + 2 w [v] + 2 [v]^2
-    across = spatial.skew(v / size)
-    R = np.eye(3) + 2.0 * o.w / size * across + 2.0 * across @ across
+    R = spatial.quaternion_rotation(np.array([o.x, o.y, o.z, o.w]))
     return spatial.pose(R, np.array([p.x, p.y, p.z]))
 
 

@@ -23,6 +23,7 @@ from typing_extensions import override
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -32,7 +33,6 @@ from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_source import frequent_switches
 

@@ -23,10 +23,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointDataError
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.messages import (
-    SECOND,
     MalformedMessage,
     decode,
     matrix_label,

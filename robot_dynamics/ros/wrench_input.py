@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile
 from typing_extensions import override
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import finite
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
@@ -75,7 +76,7 @@ class WrenchInput(Part):
 
     def at(self, stamp: int) -> StampedWrench | None:
         """Return the newest wrench if it is within input_timeout of a stamp [ns], else None."""
-        longest = self._node.parameters.input_timeout * messages.SECOND
+        longest = self._node.parameters.input_timeout * SECOND
         wrench = self.newest
         is_old = wrench is not None and abs(stamp - wrench.stamp) > longest
         self._has_stopped = wrench is not None and is_old and bool(wrench.F.any())

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.plant import EffortCommand, ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.sensors import Measured, Sensing
@@ -158,7 +159,7 @@ class SimulationLoop:
         self._new_epoch = epoch
         self.epoch = epoch()
         self.pace = Pace(options.time_step, options.real_time_factor)
-        self._step_ns = round(options.time_step * 1e9)
+        self._step_ns = round(options.time_step * SECOND)
         self._zero = np.zeros_like(plant.q)
         self.paused = options.start_paused
         self.missed = self.unmatched = 0
@@ -212,7 +213,7 @@ class SimulationLoop:
     @property
     def time(self) -> float:
         """Simulated time, s."""
-        return self.steps * self._step_ns / 1e9
+        return self.steps * self._step_ns / SECOND
 
     @property
     def commanded(self) -> bool:

@@ -105,7 +105,16 @@ class Rules(NamedTuple):
     strict: bool = False  # reject unknown attributes: they could change the dynamics
 
 
-ORIGIN = Rules(optional={'xyz': (_vector, '0 0 0'), 'rpy': (_vector, '0 0 0')}, strict=True)
+# Defaults of the specification, by element and attribute.
+DEFAULTS = {
+    'origin': {'xyz': '0 0 0', 'rpy': '0 0 0'},
+    'axis': {'xyz': '1 0 0'},
+}
+
+ORIGIN = Rules(
+    optional={name: (_vector, default) for name, default in DEFAULTS['origin'].items()},
+    strict=True,
+)
 _INERTIAL = Rules(
     children={
         'origin': ORIGIN,
@@ -146,9 +155,6 @@ _MOVING_JOINT = Rules(
     },
     required_children=_FIXED_JOINT.required_children,
 )
-# Elements added with the defaults of the specification if they are missing.
-_IMPLIED: dict[str, dict[str, str]] = {'origin': {}, 'axis': {'xyz': '1 0 0'}}
-
 
 # -- applying the rules ---------------------------------------------------------------------
 
@@ -208,8 +214,8 @@ def checked(element: Element, rules: Rules, where: str) -> Element:
             raise ModelError(f'{where} has <{tag}> {len(found)} times; expected at most one')
         if tag in rules.required_children and not found:
             raise ModelError(f'{where} has no <{tag}>; expected one')
-        if not found and tag in _IMPLIED:
-            found = [Element(tag, _IMPLIED[tag])]
+        if not found and tag in DEFAULTS:
+            found = [Element(tag, DEFAULTS[tag])]
         clean.extend([checked(child, inner, f'{where}: <{tag}>') for child in found])
     return clean
 

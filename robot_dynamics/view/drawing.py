@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.common.spatial import Array, skew
+from robot_dynamics.common.spatial import Array, quaternion, quaternion_rotation
 from robot_dynamics.core.model.coordinates import driven_body
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.visualization.marker_shapes import (
     Ellipsoid,
     inertia_ellipsoid,
-    quaternion,
 )
 from robot_dynamics.view.bars import COLOURS, MOTOR
 from robot_dynamics.view.link_shapes import GREY, BodyShape, Mesh
@@ -388,10 +387,7 @@ def wxyz(R: Array) -> Array:
 
 def rotation(wxyz: Array) -> Array:
     """Return the rotation matrix of a quaternion (w, x, y, z): the inverse of `wxyz`."""
-    w, *v = np.asarray(wxyz, dtype=float) / np.linalg.norm(wxyz)
-    u = skew(np.array(v))
-    # R = 1 + 2 w [v] + 2 [v]^2
-    return np.asarray(np.eye(3) + 2 * w * u + 2 * u @ u)
+    return quaternion_rotation(np.roll(wxyz, -1))
 
 
 def _com_radii(model: RobotModel, reach: float) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.filters import AccelerationFilter
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
@@ -280,7 +281,7 @@ class Follow:
         self._reading, self.silence = reading, 0.0
         still = np.zeros(arm.model.n)
         qd = still if reading.qd is None else reading.qd
-        qdd = self._accelerations.update(reading.stamp / 1e9, qd)
+        qdd = self._accelerations.update(reading.stamp / SECOND, qd)
         measured = None if reading.effort is None else self._scale * reading.effort
         if measured is not None and self._compensated:
             measured = measured + arm.gravity_torque(reading.q)

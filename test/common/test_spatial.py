@@ -148,3 +148,30 @@ def test_spatial_inertia_gives_the_kinetic_energy(seed):
     energy = (masses * (speeds**2).sum(axis=1)).sum() / 2
     assert pytest.approx(energy, rel=64 * EPS) == V @ G @ V / 2
     np.testing.assert_allclose(G, G.T, atol=8 * EPS)
+
+
+@pytest.mark.parametrize('angle', [0.0, 1e-9, 0.3, 1.0, 3.0, np.pi])
+def test_a_quaternion_is_axis_and_half_angle(angle):
+    axis = np.array([2.0, -3.0, 6.0]) / 7
+    x = spatial.quaternion(spatial.axis_rotation(axis, angle))
+    expected = np.array([*(axis * np.sin(angle / 2)), np.cos(angle / 2)])
+    # At half a turn both signs are the same rotation, and w = 0 decides for neither.
+    assert abs(x @ expected) == pytest.approx(1, abs=1e-15)
+    assert x[3] >= 0
+    if angle < 3.1:
+        np.testing.assert_allclose(x, expected, atol=1e-15)
+
+
+def test_quaternions_turn_vectors_as_matrices_do():
+    rng = np.random.default_rng(0)
+    for roll, pitch, yaw in rng.uniform(-np.pi, np.pi, (50, 3)):
+        R = spatial.rotation_z(yaw) @ spatial.rotation_y(pitch) @ spatial.rotation_x(roll)
+        *v, w = spatial.quaternion(R)
+        for u in np.eye(3):
+            # u' = u + 2 w (v x u) + 2 v x (v x u)
+            turned = u + 2 * w * np.cross(v, u) + 2 * np.cross(v, np.cross(v, u))
+            np.testing.assert_allclose(turned, R @ u, atol=4e-15)
+        for size in (1.0, -2.0):  # both signs are the same rotation
+            np.testing.assert_allclose(
+                spatial.quaternion_rotation(size * spatial.quaternion(R)), R, atol=4e-15
+            )

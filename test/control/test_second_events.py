@@ -18,6 +18,7 @@ import pytest
 import robot_dynamics as rd
 from robot_dynamics import control
 from robot_dynamics.common.spatial import pose
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Impedance, Reference, Trajectory
 from robot_dynamics.control.contact import Contact, ContactDetector
 from robot_dynamics.control.contact_level import SETTLED, ContactLevel
@@ -26,7 +27,7 @@ from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.impedance import StiffnessRamp
 from robot_dynamics.control.joint_reading import JointReading, JointStateReader, StampRateLimit
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.control.motions import SECOND, Execution, Motion, Outcome
+from robot_dynamics.control.motions import Execution, Motion, Outcome
 from robot_dynamics.control.payload_test import MOVED, PayloadTest
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower

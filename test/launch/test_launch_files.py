@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from robot_dynamics.common.resources import share_directory
+from robot_dynamics.ros.launching import SHARED_ARGUMENTS
 
 FILES = sorted((share_directory() / 'launch').glob('*.launch.py'))
 OURS = {
@@ -103,13 +104,32 @@ def test_the_simulation_starts_every_node():
 @each_file
 def test_every_argument_has_a_default_and_a_description_and_is_used(path):
     text = path.read_text()
-    arguments = list(calls(path, 'DeclareLaunchArgument'))
-    assert arguments
-    for call in arguments:
+    assert declared(path)
+    for call in calls(path, 'DeclareLaunchArgument'):
         name = constant(call.args[0])
+        if name is None:  # those of SHARED_ARGUMENTS
+            continue
         assert {'default_value', 'description'} <= set(keywords(call)), name
         assert constant(keywords(call)['description']).endswith('.')
         assert len(re.findall(rf"'{name}'", text)) >= 2, f'{name} is declared but not used'
+    if 'SHARED_ARGUMENTS' in text:
+        for name, given in SHARED_ARGUMENTS.items():
+            assert given['description'].endswith('.')
+            assert f"'{name}'" in text, f'{name} is declared but not used'
+
+
+def declared(path):
+    """Return the names of the arguments that a launch file declares itself."""
+    first = (call.args[0] for call in calls(path, 'DeclareLaunchArgument'))
+    return {node.value for node in first if isinstance(node, ast.Constant)}
+
+
+def test_what_several_launch_files_take_is_declared_once():
+    # These differ in their defaults.
+    differ = {'joint_state_publisher_gui', 'markers', 'robot_description_file', 'use_sim_time'}
+    for path in FILES:
+        others = {name for other in FILES if other != path for name in declared(other)}
+        assert declared(path) & (others | SHARED_ARGUMENTS.keys()) <= differ
 
 
 def test_the_parameters_that_the_simulation_sets_exist():

@@ -13,9 +13,9 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.ros import qos
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 
 

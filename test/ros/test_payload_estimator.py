@@ -16,11 +16,11 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from robot_dynamics.common.resources import share_file
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.ros import messages, payload_estimator, qos
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.urdf.loading import load_urdf
 

@@ -17,6 +17,7 @@ from simulator_view import MS, START, SimulatorView, stamp
 
 from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.common.errors import FrameNotFound
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.simulation import Simulator
 from robot_dynamics.simulation.run_control import State
@@ -153,7 +154,7 @@ def test_simulated_time_of_others_that_runs_backwards_does_not_matter(graph):
     view = SimulatorView(graph, use_sim_time=True)
     clock = graph.publisher(Clock, '/clock', qos.CLOCK)
     for seconds in (10, 11, 1, 2):
-        clock.publish(Clock(clock=messages.time_message(seconds * messages.SECOND)))
+        clock.publish(Clock(clock=messages.time_message(seconds * SECOND)))
         steps = view.node.loop.steps
         graph.until(lambda steps=steps: view.node.loop.steps > steps + 20, 'time to go on')
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from robot_dynamics.ros.messages import SECOND
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros.nodes.feedforward_parts.state_watch import StateWatch
 
 TIMEOUT = 60.0  # s, longer than any pause of the test

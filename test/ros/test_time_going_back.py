@@ -18,6 +18,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.joint_reading import (
     JointReading,
@@ -28,7 +29,6 @@ from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import messages
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros.nodes.feedforward_node import FeedforwardNode
 from robot_dynamics.ros.nodes.pybullet_validator_node import PyBulletValidatorNode

@@ -95,7 +95,7 @@ def chain_step(
         driving = [t - f for t, f in zip(tau, lost, strict=True)]
         return column(constrained_acceleration(chain, q, qd, driving))
 
-    moved, speed = INTEGRATORS[integrator](a, column(q), column(qd), h)
+    moved, speed = INTEGRATORS[integrator].step(a, column(q), column(qd), h)
     return closed(chain, list(moved), list(speed))._replace(before=independence(chain, q))
 
 

@@ -20,7 +20,7 @@ Numerical Integration (2006), sections I.1 and II.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -32,8 +32,16 @@ Vector: TypeAlias = Any
 # qdd (n,) = a(q, qd), everything else held constant over the step
 Acceleration = Callable[[Vector, Vector], Vector]
 
-# (q, qd) one step later = integrator(a, q, qd, h)
-Integrator = Callable[[Acceleration, Vector, Vector, Scalar], tuple[Vector, Vector]]
+# (q, qd) one step later = step(a, q, qd, h)
+Step = Callable[[Acceleration, Vector, Vector, Scalar], tuple[Vector, Vector]]
+
+
+class Integrator(NamedTuple):
+    """A step, and the largest products of its length h with what it resolves."""
+
+    step: Step
+    damping_limit: float  # h r: beyond it, a damper that slows at the rate r [1/s] diverges
+    spring_limit: float  # h omega: beyond it, a spring of frequency omega [rad/s] gains energy
 
 
 def explicit_euler(a: Acceleration, q: Vector, qd: Vector, h: Scalar) -> tuple[Vector, Vector]:
@@ -68,10 +76,11 @@ def rk4(a: Acceleration, q: Vector, qd: Vector, h: Scalar) -> tuple[Vector, Vect
     )
 
 
-INTEGRATORS: dict[str, Integrator] = {
-    'explicit_euler': explicit_euler,
-    'semi_implicit_euler': semi_implicit_euler,
-    'rk4': rk4,
+INTEGRATORS = {
+    # No step is short enough for explicit Euler, which adds energy to springs.
+    'explicit_euler': Integrator(explicit_euler, damping_limit=2.0, spring_limit=0.0),
+    'semi_implicit_euler': Integrator(semi_implicit_euler, damping_limit=2.0, spring_limit=2.0),
+    'rk4': Integrator(rk4, damping_limit=2.78, spring_limit=2.78),
 }
 
 

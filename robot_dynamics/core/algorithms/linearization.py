@@ -67,7 +67,7 @@ def step_linearization(
     h: Scalar,
 ) -> Linearization:
     """Return the derivatives of the state after a time step. Arguments as of `simulation_step`."""
-    method = INTEGRATORS[integrator]
+    method = INTEGRATORS[integrator].step
     Q, V, T = (_seeds(values, place) for place, values in enumerate((q, qd, tau)))
     viscous = Friction(friction.viscous, [0.0] * tree.n)
 

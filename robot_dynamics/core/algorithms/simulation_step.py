@@ -59,7 +59,7 @@ def simulation_step(
         tau: (n) torques of the motors.
         h: the step, s.
     """
-    method = INTEGRATORS[integrator]
+    method = INTEGRATORS[integrator].step
     if not all(map(is_zero, friction.coulomb)):
         dry = DryFriction(friction.coulomb)
         slowed = held_friction(tree, friction.viscous, dry, q, qd, tau, h)

@@ -9,7 +9,6 @@ from robot_dynamics.core.visualization.marker_shapes import (
     inertia_ellipsoid,
     joint_torque_arrows,
     manipulability_ellipsoid,
-    quaternion,
     tip_inertia_ellipsoid,
     weight_arrows,
 )
@@ -24,7 +23,6 @@ __all__ = [
     'joint_torque_arrows',
     'manipulability_ellipsoid',
     'plot_robot',
-    'quaternion',
     'tip_inertia_ellipsoid',
     'weight_arrows',
 ]

@@ -44,24 +44,6 @@ class Box(NamedTuple):
     sides: Array
 
 
-def quaternion(R: Array) -> Array:
-    """Return the unit quaternion (x, y, z, w), w >= 0, of a rotation matrix (3, 3).
-
-    It is the eigenvector of the largest eigenvalue of K: no case distinctions, and the nearest
-    rotation if R is one only to rounding.
-
-    Source: Bar-Itzhack, "New method for extracting the quaternion from a rotation matrix",
-    J. Guidance, Control, and Dynamics 23(6), 2000.
-    """
-    # K = [[R + R^T - tr(R) 1, z], [z^T, tr(R)]] / 3,   z = (R32 - R23, R13 - R31, R21 - R12)
-    K = np.empty((4, 4))
-    K[:3, :3] = R + R.T - np.trace(R) * np.eye(3)
-    K[3, :3] = K[:3, 3] = R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]
-    K[3, 3] = np.trace(R)
-    x = np.linalg.eigh(K).eigenvectors[:, -1]
-    return np.asarray(x if x[3] >= 0 else -x)
-
-
 # -- forces and torques --------------------------------------------------------------------
 
 

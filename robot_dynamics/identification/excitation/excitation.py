@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.spline import rest_to_rest
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.core.model.robot_model import RobotModel
 
@@ -205,7 +206,7 @@ class Excitation:
         q, qd, qdd = q, rate * qd, rate**2 * qdd + change * qd
         if self.start is not None:
             before = t < self.approach
-            way = quintic(t[before] / self.approach)
+            way = rest_to_rest(t[before] / self.approach)
             first = self.motion.at(np.array([-self.ramp / 2])).q[0]
             for rows, part, order in zip((q, qd, qdd), way, range(3), strict=True):
                 rows[before] = np.outer(part, first - self.start) / self.approach**order
@@ -226,7 +227,7 @@ class Excitation:
         s = np.where(down, end - s, s)
         s = np.where(s < ROUNDING * end, 0.0, s)
         u = np.clip(s / self.ramp, 0.0, 1.0)
-        rate, change, _ = quintic(u)
+        rate, change, _ = rest_to_rest(u)
         # Integral of the rate, then at full rate.
         phase = self.ramp * u**4 * (2.5 - 3 * u + u**2) + np.maximum(s - self.ramp, 0.0)
         phase = phase - self.ramp / 2
@@ -236,20 +237,11 @@ class Excitation:
 
 
 def time_of_approach(distance: Array, limits: Limits) -> float:
-    """Return the time [s] of a slow way of `quintic` over a distance (n,)."""
-    # Largest derivatives of the quintic: 15/8 and 10/sqrt(3)
+    """Return the time [s] of a slow way of `rest_to_rest` over a distance (n,)."""
+    # Largest derivatives of the way: 15/8 and 10/sqrt(3)
     time = max(
         SHORTEST_APPROACH,
         float((15 / 8 * distance / (SLOW * limits.velocity)).max()),
         float(np.sqrt(10 / np.sqrt(3) * distance / (SLOW * limits.acceleration)).max()),
     )
     return float(np.ceil(10 * time) / 10)
-
-
-def quintic(u: Array) -> tuple[Array, Array, Array]:
-    """Return 10 u^3 - 15 u^4 + 6 u^5 and its two derivatives."""
-    return (
-        u**3 * (10 - 15 * u + 6 * u**2),
-        30 * u**2 * (1 - u) ** 2,
-        60 * u * (1 - u) * (1 - 2 * u),
-    )

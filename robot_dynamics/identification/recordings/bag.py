@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.recording import (
     JointSample,
@@ -69,7 +70,7 @@ def read_bag(path: str | Path, topic: str = '', description: bool = True) -> Bag
         topic = contents.topic_of_joint_states(path, topic)
         samples = [
             JointSample(
-                message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec,
+                message.header.stamp.sec * SECOND + message.header.stamp.nanosec,
                 logged,
                 tuple(message.name),
                 message.position,

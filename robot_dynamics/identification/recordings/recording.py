@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -30,7 +31,6 @@ from robot_dynamics.identification.recordings.effort_unit import (
 
 STANDING = 2 * COULOMB_SPEED  # rad/s or m/s: at rest below, where dry friction is undetermined
 
-SECOND = 1e9  # ns
 POSITION, VELOCITY, EFFORT = range(3)
 KINDS = ('position', 'velocity', 'effort')
 # rad or m, rad/s or m/s, any unit: larger values are errors of a message.

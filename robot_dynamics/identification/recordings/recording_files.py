@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.identification.recordings.bag import Bag, BagError, read_bag, regular
 from robot_dynamics.identification.recordings.effort_unit import (
     SYMBOLS,
@@ -33,7 +34,6 @@ from robot_dynamics.identification.recordings.effort_unit import (
 )
 from robot_dynamics.identification.recordings.recording import (
     KINDS,
-    SECOND,
     JointSample,
     Recording,
     by_joint,

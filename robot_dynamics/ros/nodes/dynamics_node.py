@@ -42,6 +42,7 @@ from typing_extensions import override
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import AccelerationFilter
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.core.dynamics import Dynamics
@@ -52,7 +53,6 @@ from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.node_parameters import DynamicsParameters
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.payload_estimator import PayloadEstimator

@@ -32,6 +32,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from typing_extensions import override
 
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.command_guard import DISCOVERY
@@ -260,7 +261,7 @@ class SimulatorNode(RobotNode):
 
     def _lag(self) -> float:
         """Return wall clock minus stamp of the present state, s."""
-        return (self.wall_clock() - self.loop.stamp) / messages.SECOND
+        return (self.wall_clock() - self.loop.stamp) / SECOND
 
     @override
     def condition(self) -> Status:

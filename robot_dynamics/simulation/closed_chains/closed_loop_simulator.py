@@ -202,8 +202,9 @@ class ClosedLoopSimulator:
             return chain.forward_dynamics(q, qd, load - friction).qdd
 
         before = chain.constraints(chain.terms(self.q, self.qd))
+        method = INTEGRATORS[self.integrator].step
         try:
-            state = self._closed(*INTEGRATORS[self.integrator](a, self.q, self.qd, self.time_step))
+            state = self._closed(*method(a, self.q, self.qd, self.time_step))
         except np.linalg.LinAlgError:
             raise SimulationDiverged(self._diverged('became infinite')) from None
         after = chain.constraints(chain.terms(state.q, state.qd))

@@ -28,10 +28,10 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.core.rollout import (
-    STABLE,
     check_friction,
     checked_count,
     checked_time_step,
+    evaluates_friction,
     fastest_friction,
     require_resolved,
 )
@@ -137,7 +137,7 @@ def simulate_batch(
         if friction == 'none':
             arm, perturbations = arm.without_friction(), perturbations.without_friction()
     given |= perturbations.inputs(arm)
-    if integrator in STABLE and arm.joint_without_inertia is None:
+    if evaluates_friction(integrator) and arm.joint_without_inertia is None:
         viscous = np.atleast_2d(given.get('viscous', arm.model.viscous)).max(axis=0, initial=0.0)
         require_resolved(fastest_friction(arm.model, arm.tree, viscous), integrator, h)
     leading = leading_shape('simulate_batch', list(given), list(given.values()))

@@ -27,17 +27,6 @@ from robot_dynamics.simulation.converged import solved_by_arrays
 # Largest h omega of springs that a step resolves: their torques may be those of its start.
 RESOLVED = 1.0
 
-# Largest product of the step and the rate of a damper that an integrator takes. Explicit ones
-# diverge beyond it. Implicit ones reverse the velocity at each step, since they multiply it by
-# (1 - h r / 2) / (1 + h r / 2): they remain stable, and their velocities are wrong.
-STABLE = {
-    'rk4': 2.78,
-    'explicit_euler': 2.0,
-    'semi_implicit_euler': 2.0,
-    'implicit_midpoint': 2.0,
-    'discrete_gradient': 2.0,
-}
-
 # The part of the friction that an integrator evaluates.
 FrictionPart = Literal['viscous', 'none']
 

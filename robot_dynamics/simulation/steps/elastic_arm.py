@@ -42,10 +42,6 @@ from robot_dynamics.simulation.steps.body import (
     slowed_by_arrays,
 )
 
-# Largest product of the step and the frequency of a spring, or the rate of its damper. No step is
-# short enough for explicit Euler, which adds energy to springs.
-STABLE = {'rk4': 2.78, 'semi_implicit_euler': 2.0}
-
 
 class ElasticArm:
     """A `Body` of links and motors."""
@@ -148,7 +144,7 @@ class ElasticArm:
         Raises ValueError if springs or dampers are too fast for it.
         """
         self._require_resolved(integrator, h)
-        method, damping = INTEGRATORS[integrator], damping_of(self, friction)
+        method, damping = INTEGRATORS[integrator].step, damping_of(self, friction)
 
         def step(y: Array, yd: Array, force: Array, h: float) -> State:
             def a(y: Array, yd: Array) -> Array:
@@ -159,7 +155,7 @@ class ElasticArm:
         return step
 
     def _require_resolved(self, integrator: str, h: float) -> None:
-        limit = STABLE.get(integrator, 0.0)
+        limit = INTEGRATORS[integrator].spring_limit  # of its damper, too
         for what, rate in (
             ('stiffness oscillates', self.fastest),
             ('damping settles', fastest_of(self, self.springs.D)),

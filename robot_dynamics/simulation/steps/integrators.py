@@ -175,6 +175,17 @@ IMPLICIT_INTEGRATORS: dict[str, ImplicitIntegrator] = {
 
 INTEGRATORS = (*integrators.INTEGRATORS, *IMPLICIT_INTEGRATORS)
 
+# Beyond it implicit integrators reverse the velocity at each step, since they multiply it by
+# (1 - h r / 2) / (1 + h r / 2): they remain stable, and their velocities are wrong.
+IMPLICIT_DAMPING_LIMIT = 2.0  # h r, as in `Integrator`
+
+
+def damping_limit(name: str) -> float:
+    """Return the largest product of a step and the rate of a damper that it resolves."""
+    if name in IMPLICIT_INTEGRATORS:
+        return IMPLICIT_DAMPING_LIMIT
+    return integrators.INTEGRATORS[name].damping_limit
+
 
 def checked_integrator(name: str) -> str:
     """Return the name of an integrator. Raises ValueError unless it is one of `INTEGRATORS`."""

@@ -53,7 +53,6 @@ from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.joint_models.stops import Pads
 from robot_dynamics.simulation.steps.body import (
     RESOLVED,
-    STABLE,
     Body,
     Energy,
     FrictionPart,
@@ -63,7 +62,11 @@ from robot_dynamics.simulation.steps.body import (
     fastest_of,
 )
 from robot_dynamics.simulation.steps.contacts import Contacts
-from robot_dynamics.simulation.steps.integrators import IMPLICIT_INTEGRATORS, AppliedForce
+from robot_dynamics.simulation.steps.integrators import (
+    IMPLICIT_INTEGRATORS,
+    AppliedForce,
+    damping_limit,
+)
 
 # Share of its largest impulse from which on smooth dry friction slides.
 SLIDING = 0.99
@@ -91,7 +94,7 @@ class Motion:
         rate = fastest_of(body, np.diag(b)) if (b > 0).any() else 0.0
         self._contacts, self._dry = Contacts(body, joint_models), DryFriction(c)
         self._sticks = bool(self._contacts.sticks.any())
-        self._stiff = h * rate > STABLE.get(integrator, np.inf)
+        self._stiff = h * rate > damping_limit(integrator)
         dry = bool((c > 0).any())
         # Semi-implicit Euler takes viscous friction at the end of the step, too; explicit Euler
         # where joints stick, lest the impulses that keep them at rest exceed dry friction.

@@ -68,7 +68,7 @@ def test_a_step_is_the_integrators_then_closed(chain, state, integrator):
     def a(q, qd):
         return chain.forward_dynamics(q, qd, tau - 0.1 * qd).qdd
 
-    moved, speed = INTEGRATORS[integrator](a, q, qd, H)
+    moved, speed = INTEGRATORS[integrator].step(a, q, qd, H)
     closed = chain.posture(moved)
     assert np.abs(step.q - closed).max() < 1e-11
     assert np.abs(step.qd - chain.velocity(closed, speed)).max() < 1e-11

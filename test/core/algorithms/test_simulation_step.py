@@ -46,7 +46,7 @@ def test_a_step_is_the_integrator_with_dry_friction_held(tree, state, name, fric
         driving = np.array(state[2]) - held - lost
         return np.array(forward_dynamics(tree, q.tolist(), qd.tolist(), driving.tolist()))
 
-    expected = INTEGRATORS[name](a, np.array(state[0]), np.array(state[1]), H)
+    expected = INTEGRATORS[name].step(a, np.array(state[0]), np.array(state[1]), H)
     step = simulation_step(tree, friction, name, *state, H)
     for ours, theirs in zip(step, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)

@@ -9,6 +9,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from typing_extensions import override
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.contact import COLLISION, UNKNOWN
 from robot_dynamics.control.contact_level import ContactLevel
 from robot_dynamics.ros import health, messages, qos
@@ -43,7 +44,7 @@ class CollisionInput(Part):
     def advance(self, stamp: int) -> None:
         """Take the stamp of the next joint state, ns: `level` and `lost` are those at it."""
         parameters, level = self._node.parameters, self.level
-        timeout = round(parameters.contact_timeout * messages.SECOND)
+        timeout = round(parameters.contact_timeout * SECOND)
         level.advance(stamp, timeout)
         if parameters.on_collision == 'none':
             level.silence = 0

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.impedance import (
     CartesianImpedance,
     PoseReference,
@@ -163,7 +164,7 @@ class FrameImpedance(Part):
             self._placed()
         if self.ended:
             self._node.get_logger().warning(f'{self.ended}: {follower.doing}')
-        dt = min(max((state.stamp - before.stamp) / messages.SECOND, 0.0), LONGEST_STEP)
+        dt = min(max((state.stamp - before.stamp) / SECOND, 0.0), LONGEST_STEP)
         impedance = self._ramp.advance(self._wanted, dt, self._error)
         found = self._compiled[1].torque(
             state.q,

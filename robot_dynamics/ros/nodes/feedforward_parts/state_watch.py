@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import time
 
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.ros.messages import SECOND
 
 
 class StateWatch:

@@ -10,6 +10,7 @@ from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from typing_extensions import override
 
 from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Reference
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.tolerances import Tolerances
@@ -187,7 +188,7 @@ def tolerances_of(goal: Any, default: Tolerances, joint_names: tuple[str, ...]) 
         [JointTolerance(t.name, t.position, t.velocity, t.acceleration) for t in tolerances]
         for tolerances in (goal.path_tolerance, goal.goal_tolerance)
     )
-    time = messages.nanoseconds(goal.goal_time_tolerance) / messages.SECOND
+    time = messages.nanoseconds(goal.goal_time_tolerance) / SECOND
     return goal_tolerances(default, joint_names, path, end, time)
 
 

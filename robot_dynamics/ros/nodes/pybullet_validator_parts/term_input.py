@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import (
     JointDataError,
     JointMap,
@@ -28,7 +29,6 @@ from robot_dynamics.control.joint_reading import (
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.part import Part
 from robot_dynamics.validation.observation import FEWEST, Motion, Observation
 
