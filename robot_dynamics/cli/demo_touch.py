@@ -350,7 +350,7 @@ def _touch(touch: Touch, rows: list[Row]) -> dict[str, Any]:
         figures |= {'true_mass_kg': MASS, 'mass_kg': masses[-1] if masses else math.nan}
         passed &= abs(figures['mass_kg'] - MASS) < 0.15
     else:
-        passed &= not {'payload', 'like a payload'} & set(kinds)
+        passed &= not {'payload', 'possible payload'} & set(kinds)
     if touch.link == TOOL:
         figures |= {'true_force_n': true_force, 'estimated_force_n': force}
     return {**figures, 'passed': bool(passed)}
@@ -433,7 +433,7 @@ def draw(file: Path, rows: list[Row]) -> None:
     force[elsewhere] = np.nan
     true_force = np.array([norm(row.true_force) for row in rows])
     _pair(panels[3], t, force, true_force, 'force at the flange [N]')
-    kinds = ['none', 'contact', 'collision', 'like a payload', 'payload']
+    kinds = ['none', 'contact', 'collision', 'possible payload', 'payload']
     panels[4].plot(t, [kinds.index(row.kind) for row in rows], drawstyle='steps-post')
     panels[4].set_yticks(range(len(kinds)), kinds)
     for touch in TOUCHES:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact, collision and untold payloads, from the external torques of a momentum observer.
+"""Contact, collision and unmodelled payloads, from the external torques of a momentum observer.
 
 Kinds of contact:
-    unknown         nothing is known: no thresholds, or no external torque
-    none            every joint is as in free motion
-    contact         a joint is above contact_factor times its largest torque of free motion
-    collision       above collision_factor times it
-    payload         the external torques of the motion since are those of a body on the last link
-    like a payload  so far they are, but the arm has not moved: a force down is the same
+    unknown           nothing is known: no thresholds, or no external torque
+    none              every joint is as in free motion
+    contact           a joint is above contact_factor times its largest torque of free motion
+    collision         above collision_factor times it
+    payload           the external torques since are those of a body on the last link
+    possible payload  so far they are, but the arm has not moved: a force down is the same
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from robot_dynamics.common.settings import checked, setting
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced
 from robot_dynamics.control.momentum_observer import MomentumObserver
-from robot_dynamics.control.payload_test import PayloadTest, UntoldPayload
+from robot_dynamics.control.payload_test import PayloadTest, UnmodelledPayload
 
 FACTOR = (1.0, 1e6)
 COLLISION = 'collision'  # kind of contact
@@ -49,10 +49,10 @@ class ContactSettings:
 class Contact(NamedTuple):
     """What the environment does to an arm."""
 
-    kind: str  # unknown, none, contact, collision, payload or like a payload
+    kind: str  # unknown, none, contact, collision, payload or possible payload
     joint: int = -1  # with the largest excess; -1 of the first two kinds
     excess: float = 0.0  # its torque, in multiples of the threshold of contact
-    payload: UntoldPayload | None = None
+    payload: UnmodelledPayload | None = None
 
 
 NONE, UNKNOWN = Contact('none'), Contact('unknown')
@@ -134,9 +134,9 @@ class ContactDetector:
         self.contact = Contact(self._kind(float(excess[j]), found), j, float(excess[j]), found)
         return self.contact
 
-    def _kind(self, excess: float, found: UntoldPayload | None) -> str:
+    def _kind(self, excess: float, found: UnmodelledPayload | None) -> str:
         if found is not None:
-            return 'payload' if found.moved else 'like a payload'
+            return 'payload' if found.moved else 'possible payload'
         return COLLISION if excess >= self.collision_excess else 'contact'
 
     def _at(self, p: Array) -> tuple[Array, Array]:

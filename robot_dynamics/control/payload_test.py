@@ -38,7 +38,7 @@ WORSE, MORE = 1.15, 0.3  # than a constant wrench leaves, and in standard deviat
 MOVED = 0.05  # rad or m that some joint moves
 
 
-class UntoldPayload(NamedTuple):
+class UnmodelledPayload(NamedTuple):
     """A payload that the model lacks."""
 
     mass: float  # kg
@@ -80,7 +80,7 @@ class PayloadTest:
 
     def update(
         self, t: float, q: Array, qd: Array, effort: Array, sigma: Array
-    ) -> UntoldPayload | None:
+    ) -> UnmodelledPayload | None:
         """Return the payload after the observer's update with the same state; None: it is none.
 
         Args:
@@ -107,7 +107,7 @@ class PayloadTest:
             fit.add(columns, r / sigma, kept)
         return self._found() if t - self._began > settled + WINDOW else None
 
-    def _found(self) -> UntoldPayload | None:
+    def _found(self) -> UnmodelledPayload | None:
         theta, left = self._payload.solution()
         mass = float(theta[0])
         if mass < LEAST_MASS or np.linalg.norm(theta[1:]) > FARTHEST * mass:
@@ -115,7 +115,7 @@ class PayloadTest:
         of_wrench = self._wrench.solution()[1]
         if left > min(max(NOISE, SHARE * self._payload.size), WORSE * of_wrench + MORE):
             return None
-        return UntoldPayload(mass, theta[1:] / mass, self._moved)
+        return UnmodelledPayload(mass, theta[1:] / mass, self._moved)
 
 
 class _Fit:

@@ -76,17 +76,17 @@ def test_any_interval_between_states_is_taken(arm):
     assert np.abs(found - expected).max() < 1e-3 * np.abs(PUSH).max()
 
 
-def test_a_told_payload_gives_no_spike(arm):
+def test_a_modelled_payload_gives_no_spike(arm):
     loaded = arm.with_payload('link2', 1.5, [0.1, 0.0, 0.0])
     q, qd, effort = motion(arm, 0.0, payload=loaded)
-    told, untold = (MomentumObserver(arm, NONE, ObserverSettings()) for _ in range(2))
+    modelled, unmodelled = (MomentumObserver(arm, NONE, ObserverSettings()) for _ in range(2))
     found = []
     for k, (t, *state) in enumerate(zip(STAMPS, q, qd, effort, strict=True)):
         if k == GRASPED + 1:
-            told.use(loaded)
-        told.update(t, *state)
-        untold.update(t, *state)
-        found.append((told.external_torque, untold.external_torque))
+            modelled.use(loaded)
+        modelled.update(t, *state)
+        unmodelled.update(t, *state)
+        found.append((modelled.external_torque, unmodelled.external_torque))
     largest = np.abs(found).max(axis=(0, 2))
     assert largest[0] < 1e-4 * largest[1]
 

@@ -80,7 +80,7 @@ def test_motions_are_those_of_the_arm_between_rests_and_turns(sign):
         assert Run().go(12.0, path).learning.motions == pytest.approx(count, abs=count > 2)
 
 
-@pytest.mark.parametrize('kind', ['collision', 'payload', 'like a payload'])
+@pytest.mark.parametrize('kind', ['collision', 'payload', 'possible payload'])
 def test_a_collision_rejects_the_run_whatever_it_is_called(kind):
     run = Run(before=BEFORE).go(20.0).go(0.1, contact=Contact(kind, 1, 7.0)).go(20.0)
     assert 'a collision, elbow 7.00 after 20.0 s' in run.why

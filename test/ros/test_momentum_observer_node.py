@@ -14,8 +14,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros import health, messages, qos
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.nodes.momentum_observer_node import NOT_LEARNED, MomentumObserverNode
 
 NAMES = ['shoulder', 'elbow']
@@ -169,7 +169,7 @@ def test_after_a_reset_or_a_gap_there_is_no_spike(graph, jump):
     assert observing.kinds == {'unknown', 'none'}
 
 
-def test_a_told_payload_gives_no_spike_and_an_untold_one_is_named(graph):
+def test_a_modelled_payload_gives_no_spike_and_an_unmodelled_one_is_named(graph):
     observing = Observing(graph, payload__link='forearm', **THRESHOLDS)
     node, arm = observing.node, observing.arm
     observing.swing(300)

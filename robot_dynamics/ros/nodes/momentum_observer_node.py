@@ -10,8 +10,8 @@ Publishes, stamped as the joint state from which they are computed
     ~/external_torque  sensor_msgs/JointState           torques of the environment on the joints
     ~/external_wrench  geometry_msgs/WrenchStamped      on contact_frame, in its axes
     ~/contact          diagnostic_msgs/DiagnosticArray  unknown, none, contact, collision,
-                                                        payload or like a payload: at each change,
-                                                        and 10 Hz
+                                                        payload or possible payload: at each
+                                                        change, and 10 Hz
     ~/payload          geometry_msgs/InertiaStamped     the present payload, latched
     ~/payload_estimate geometry_msgs/InertiaStamped     the last estimate, latched
     /diagnostics       diagnostic_msgs/DiagnosticArray
@@ -41,6 +41,7 @@ from std_srvs.srv import SetBool
 from typing_extensions import override
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.contact import COLLISION, UNKNOWN, Contact, ContactDetector
 from robot_dynamics.control.contact_thresholds import ENOUGH, Learned
 from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
@@ -53,7 +54,6 @@ from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.messages import SECOND
 from robot_dynamics.ros.observer_parameters import ObserverParameters
 from robot_dynamics.ros.parameters import parameter_values
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
