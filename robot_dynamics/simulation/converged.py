@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dgesv, dposv
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.algorithms.friction_step import ROUNDS, Slowed
+from robot_dynamics.core.algorithms.friction_step import ROUNDS, FrictionStep
 from robot_dynamics.core.friction.impulses import TINY, Response
 from robot_dynamics.simulation.errors import SimulationDiverged
 
@@ -27,7 +27,7 @@ SWEEPS = 6
 ArrayLaw = Callable[[Array, Array], Response]
 
 
-def solved(rounds: Callable[[Array], Slowed], s: Array) -> Slowed:
+def solved(rounds: Callable[[Array], FrictionStep], s: Array) -> FrictionStep:
     """Return velocities (n,) and impulses (n,) of a step with dry friction.
 
     Args:
@@ -50,7 +50,7 @@ def inverse(H: Array) -> Array:
     return np.asarray(dposv(H, np.eye(len(H)))[1])
 
 
-def solved_by_arrays(W: Array, free: Array, law: ArrayLaw) -> Slowed:
+def solved_by_arrays(W: Array, free: Array, law: ArrayLaw) -> FrictionStep:
     """Return velocities v (m,) and impulses p (m,) with v = free - W p, which obey any law.
 
     The law may hold v at a value, as stops and sticking do. Newton's method of
@@ -67,12 +67,12 @@ def solved_by_arrays(W: Array, free: Array, law: ArrayLaw) -> Slowed:
     """
     m, swept, largest = 1.0 / W.diagonal(), free, float(np.abs(free).max())
     if not math.isfinite(largest):
-        return Slowed(free, 0.0 * free, free, free)
+        return FrictionStep(free, 0.0 * free, free, free)
     for call in range(MOST_CALLS):
         s, change, last = swept, 0.0 * free, np.inf
         for _ in range(ROUNDS << min(call, 3)):
             v, p, slope = law(s + change, m)
-            slowed = Slowed(v, p, s + change, free - W @ p - v)
+            slowed = FrictionStep(v, p, s + change, free - W @ p - v)
             if _converged(slowed, largest, CLOSER):
                 return slowed
             size = float(slowed.error @ (m * slowed.error))
@@ -101,12 +101,12 @@ def _swept(W: Array, free: Array, law: ArrayLaw, s: Array, sweeps: int) -> Array
     return s
 
 
-def _converged(slowed: Slowed, speed: float, share: float) -> bool:
+def _converged(slowed: FrictionStep, speed: float, share: float) -> bool:
     size = max(speed, np.abs(slowed.s).max())
     return bool(np.abs(slowed.error).max() <= share * size + TINY)
 
 
-def _not_found(slowed: Slowed) -> SimulationDiverged:
+def _not_found(slowed: FrictionStep) -> SimulationDiverged:
     return SimulationDiverged(
         f'friction of a step was not found in {MOST_CALLS} calls: the velocities at its end still '
         f'differ by {np.abs(slowed.error).max():.2g} of {np.abs(slowed.v).max():.2g} per second'

@@ -42,7 +42,7 @@ ROUNDS = 4
 Law = Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Response]]
 
 
-class Slowed(NamedTuple):
+class FrictionStep(NamedTuple):
     """Velocities and impulses of a step with dry friction."""
 
     v: Any  # (n) velocities at the end, in balance with p
@@ -58,7 +58,7 @@ def slowed_velocity(
     law: Law,
     rounds: int = ROUNDS,
     s: Vector | None = None,
-) -> Slowed:
+) -> FrictionStep:
     """Return the velocities at the end of a step under dry friction.
 
     Args:
@@ -85,7 +85,7 @@ def slowed_velocity(
         # s + dv + (r - H dv) / m,   r - H dv = dp/dv dv
         s = [a + x + y * x / i for a, x, y, i in zip(s, dv, slope, m, strict=True)]
     balanced = solve(factors, [x - y for x, y in zip(b, p, strict=True)])
-    return Slowed(balanced, p, s, [x - y for x, y in zip(balanced, v, strict=True)])
+    return FrictionStep(balanced, p, s, [x - y for x, y in zip(balanced, v, strict=True)])
 
 
 def free_inertia(factors: Factors) -> list[Scalar]:

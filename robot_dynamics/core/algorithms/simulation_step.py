@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from robot_dynamics.common.scalars import Scalar, is_zero
 from robot_dynamics.core.algorithms.crba import crba
 from robot_dynamics.core.algorithms.forward_dynamics import fill_in, forward_dynamics
-from robot_dynamics.core.algorithms.friction_step import Slowed, slowed_velocity
+from robot_dynamics.core.algorithms.friction_step import FrictionStep, slowed_velocity
 from robot_dynamics.core.algorithms.integrators import INTEGRATORS, column, semi_implicit_euler
 from robot_dynamics.core.algorithms.rnea import bias_torque
 from robot_dynamics.core.algorithms.vectors import Vector, inner
@@ -102,7 +102,7 @@ def held_friction(
     tau: Vector,
     h: Scalar,
     s: Vector | None = None,
-) -> Slowed:
+) -> FrictionStep:
     """Return velocities at the end of a step of semi-implicit Euler, and impulses of friction.
 
     Arguments as of `simulation_step`, viscous friction F_v (n) and dry friction of n joints; s (n)

@@ -21,7 +21,7 @@ import numpy as np
 
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.payload import with_carrier
 from robot_dynamics.core.algorithms.simulation_step import held_friction
 from robot_dynamics.core.dynamics import Dynamics
@@ -120,7 +120,7 @@ def _inputs(arm: Dynamics) -> dict[str, int]:
     return {**dict.fromkeys(names, arm.model.n), 'time_step': 1}
 
 
-def _slowed(tree: CanonicalTree, memory: bool, given: Sequence[Scalars]) -> Slowed:
+def _slowed(tree: CanonicalTree, memory: bool, given: Sequence[Scalars]) -> FrictionStep:
     """Return velocities and impulses at the end of a step; `given` are those of `_inputs`."""
     q, qd, z, lost, tau, viscous, coulomb, load, stribeck, presliding, (h,) = given
     level = [

@@ -15,7 +15,7 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms import Terms
-from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import Friction
@@ -102,7 +102,9 @@ class Body(Protocol):
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
         """Return steps of at most h [s] of an explicit integrator with a part of the friction."""
 
-    def slowed(self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction) -> Slowed:
+    def slowed(
+        self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction
+    ) -> FrictionStep:
         """Return velocities and impulses of dry friction (m,) at the end of a step.
 
         The step is one of semi-implicit Euler, with viscous friction at its end. Raises
@@ -127,7 +129,7 @@ def damping_of(body: Body, part: FrictionPart) -> Array:
 
 def slowed_by_arrays(
     body: Body, y: Array, yd: Array, force: Array, h: float, dry: DryFriction
-) -> Slowed:
+) -> FrictionStep:
     """Return `Body.slowed` of a body of any size."""
     H, b = end_momentum(body, y, yd, force, h)
     W = np.linalg.inv(H)

@@ -25,7 +25,7 @@ from robot_dynamics.common.made_once import made_once
 from robot_dynamics.common.settings import checked
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms import Terms
-from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.integrators import INTEGRATORS
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.dynamics import Dynamics
@@ -134,7 +134,9 @@ class ElasticArm:
         spring = 0.5 * float(stretch @ (self._k * stretch))
         return Energy(kinetic, float(self._links.potential_energy(q)), spring)
 
-    def slowed(self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction) -> Slowed:
+    def slowed(
+        self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction
+    ) -> FrictionStep:
         """Return velocities and impulses of dry friction at the end of a step."""
         return slowed_by_arrays(self, y, yd, force, h, dry)
 

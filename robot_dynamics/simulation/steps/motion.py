@@ -44,7 +44,7 @@ from scipy.linalg.lapack import dposv
 from scipy.optimize import brentq
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.impulses import DryFriction
@@ -232,7 +232,7 @@ class Motion:
             v = _at_rest(self.body.mass_matrix(q), v, held)
         return State(q, v)
 
-    def _late(self, yd: Array, slowed: Slowed, m: Array, h: float) -> Array:
+    def _late(self, yd: Array, slowed: FrictionStep, m: Array, h: float) -> Array:
         """Return h/2 t (d sgn v - p) (m,), 0 where friction is constant over the step."""
         d = h * self.body.friction.coulomb
         turns = self._contacts.sticks & (yd != 0) & (yd * slowed.v <= 0)
@@ -260,7 +260,9 @@ class Motion:
             return None
         return self._held_step(y, yd, force, h, slowed)
 
-    def _held_step(self, y: Array, yd: Array, force: Array, h: float, slowed: Slowed) -> State:
+    def _held_step(
+        self, y: Array, yd: Array, force: Array, h: float, slowed: FrictionStep
+    ) -> State:
         """Return the state after a step of the integrator, with friction held over it."""
         lost = slowed.p / h
         if self._holds_viscous:
@@ -275,7 +277,7 @@ class Motion:
         h: float,
         bounds: tuple[Array, Array] | None,
         pads: Pads | None = None,
-    ) -> tuple[Array, Slowed]:
+    ) -> tuple[Array, FrictionStep]:
         """Return H^-1 (m, m), and velocities and impulses at the end of a step."""
         H, b = end_momentum(self.body, y, yd, force, h)
         W = inverse(H)

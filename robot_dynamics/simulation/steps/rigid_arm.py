@@ -15,7 +15,7 @@ import numpy as np
 from robot_dynamics.common.made_once import made_once
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms import Terms
-from robot_dynamics.core.algorithms.friction_step import Slowed
+from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.simulation_step import State, held_friction
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import Friction
@@ -83,7 +83,9 @@ class RigidArm:
         """Return the energy."""
         return Energy(float(self.arm.kinetic_energy(q, qd)), float(self.arm.potential_energy(q)))
 
-    def slowed(self, q: Array, qd: Array, torque: Array, h: float, dry: DryFriction) -> Slowed:
+    def slowed(
+        self, q: Array, qd: Array, torque: Array, h: float, dry: DryFriction
+    ) -> FrictionStep:
         """Return velocities and impulses of dry friction at the end of a step."""
         if len(q) > MOST_COUPLED:
             return slowed_by_arrays(self, q, qd, torque, h, dry)
@@ -92,19 +94,19 @@ class RigidArm:
         return solved(lambda s: rounds(q, qd, torque, time_step, s, *given), qd)
 
     @made_once
-    def _rounds(self) -> Callable[[int], Callable[..., Slowed]]:
+    def _rounds(self) -> Callable[[int], Callable[..., FrictionStep]]:
         """Return rounds for friction of one vector, without memory, or of all three."""
 
-        def rounds(robot: Robot, *scalars: Scalars) -> Slowed:
+        def rounds(robot: Robot, *scalars: Scalars) -> FrictionStep:
             q, qd, tau, (h,), s, *dry = scalars
             viscous = robot.friction().viscous
             return held_friction(robot.tree, viscous, DryFriction(*dry), q, qd, tau, h, s)
 
-        def compiled(given: int) -> Callable[..., Slowed]:
+        def compiled(given: int) -> Callable[..., FrictionStep]:
             names = ('q', 'qd', 'tau', 'time_step', 's', *DryFriction._fields[:given])
             inputs = {**dict.fromkeys(names, self.arm.model.n), 'time_step': 1}
             key = f'held_friction of {given}'
-            return self.arm.programs.compiled(key, rounds, inputs, result=Slowed).call
+            return self.arm.programs.compiled(key, rounds, inputs, result=FrictionStep).call
 
         return functools.cache(compiled)
 
