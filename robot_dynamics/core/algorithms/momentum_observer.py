@@ -39,7 +39,7 @@ from robot_dynamics.common.scalars import Scalar, decay, maximum
 from robot_dynamics.core.algorithms.momentum import momentum
 from robot_dynamics.core.algorithms.vectors import Vector, inner
 from robot_dynamics.core.friction.coulomb import sliding_direction
-from robot_dynamics.core.friction.laws import law_torque, moved_direction, played
+from robot_dynamics.core.friction.laws import after_backlash, law_torque, moved_direction
 from robot_dynamics.core.model.canonical import CanonicalTree
 
 STILL = 2e-3  # E, J
@@ -119,7 +119,7 @@ def observe(
         b_w: rate of those along the momentum, and of the external torque, 1/s.
     """
     y = [
-        played(at, position, width)
+        after_backlash(at, position, width)
         for at, position, width in zip(before.y, q, friction.play, strict=True)
     ]
     z = [

@@ -185,7 +185,7 @@ def law_torque(coefficients: Mapping[str, Scalar], qd: Scalar, tau: Scalar, z: S
     return coefficients['viscous'] * qd + sliding_level(coefficients, qd, tau) * z
 
 
-def played(y: Scalar, q: Scalar, half_width: Scalar) -> Scalar:
+def after_backlash(y: Scalar, q: Scalar, half_width: Scalar) -> Scalar:
     """Return the position behind a play operator: y, moved as little as keeps it near q.
 
     Args:
