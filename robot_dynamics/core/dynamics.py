@@ -57,7 +57,7 @@ SINGULAR = 1e-12
 
 
 # The default integrator.
-STEP = 'semi_implicit_euler'
+DEFAULT_INTEGRATOR = 'semi_implicit_euler'
 
 # Compiled methods with an argument `friction`, by default 'none'.
 WITH_FRICTION = 'forward_dynamics', 'forward_dynamics_derivatives'
@@ -705,7 +705,7 @@ class Dynamics:
         tau: ArrayLike,
         *,
         time_step: float | None = None,
-        integrator: str = STEP,
+        integrator: str = DEFAULT_INTEGRATOR,
         friction: str = 'none',
         out: tuple[Array, Array] | None = None,
     ) -> Linearization:
@@ -772,7 +772,7 @@ class Dynamics:
         *,
         steps: int,
         time_step: float = 1e-3,
-        integrator: str = STEP,
+        integrator: str = DEFAULT_INTEGRATOR,
         friction: str = 'model',
     ) -> State:
         """Return the state after some steps under constant torques.
@@ -810,7 +810,7 @@ class Dynamics:
         tau: ArrayLike,
         *,
         time_step: float = 1e-3,
-        integrator: str = STEP,
+        integrator: str = DEFAULT_INTEGRATOR,
         friction: str = 'model',
     ) -> State:
         """Return the trajectory from one state under given torques.
@@ -901,7 +901,9 @@ class Dynamics:
             if at_frame:
                 made = [self.frame_program(name, frame) for frame in frames]
             elif name == 'linearization':
-                made = [self.linearization(integrator) for integrator in (None, STEP)]
+                made = [
+                    self.linearization(integrator) for integrator in (None, DEFAULT_INTEGRATOR)
+                ]
             elif name == 'simulation_step':
                 made = [self.simulation_step(integrator) for integrator in INTEGRATORS]
             else:

@@ -22,7 +22,7 @@ from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.payload import carrier_moments, with_payload
-from robot_dynamics.core.dynamics import STEP, Dynamics
+from robot_dynamics.core.dynamics import DEFAULT_INTEGRATOR, Dynamics
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def simulation_step(
     arm: Dynamics,
     *,
     time_step: float,
-    integrator: str = STEP,
+    integrator: str = DEFAULT_INTEGRATOR,
     friction: str = 'model',
     payload: str | None = None,
 ) -> Differentiable:
@@ -124,8 +124,8 @@ def simulation_step(
     """
     if payload is not None and integrator == 'rk4':
         raise ValueError(
-            f"integrator is 'rk4' with a payload as an argument, expected {STEP!r} or "
-            "'explicit_euler'"
+            "integrator is 'rk4' with a payload as an argument, expected "
+            f"{DEFAULT_INTEGRATOR!r} or 'explicit_euler'"
         )
     n, zero = arm.model.n, np.zeros(arm.model.n)
     options: dict[str, Any] = {'integrator': integrator, 'friction': friction}

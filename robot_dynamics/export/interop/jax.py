@@ -27,7 +27,7 @@ from jax.experimental.buffer_callback import buffer_callback
 from robot_dynamics.codegen.calls.arguments import leading_shape
 from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.dynamics import STEP, Dynamics
+from robot_dynamics.core.dynamics import DEFAULT_INTEGRATOR, Dynamics
 from robot_dynamics.export.interop import differentiable
 from robot_dynamics.export.interop.differentiable import Differentiable
 
@@ -57,7 +57,7 @@ def simulation_step(
     arm: Dynamics,
     *,
     time_step: float,
-    integrator: str = STEP,
+    integrator: str = DEFAULT_INTEGRATOR,
     friction: str = 'model',
     payload: str | None = None,
 ) -> Callable[..., tuple[jax.Array, jax.Array]]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import torch
 
-from robot_dynamics.core.dynamics import STEP, Dynamics
+from robot_dynamics.core.dynamics import DEFAULT_INTEGRATOR, Dynamics
 from robot_dynamics.export.interop import differentiable
 from robot_dynamics.export.interop.differentiable import Differentiable
 
@@ -46,7 +46,7 @@ def simulation_step(
     arm: Dynamics,
     *,
     time_step: float,
-    integrator: str = STEP,
+    integrator: str = DEFAULT_INTEGRATOR,
     friction: str = 'model',
     payload: str | None = None,
 ) -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
