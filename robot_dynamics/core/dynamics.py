@@ -940,7 +940,7 @@ class Dynamics:
             'model': lambda: twin._kept(method, 'model').call,
         }
         chosen = default.choosing('friction', choices)
-        chosen.made_by(_program, self.model, replace(self.programs, made={}), method)
+        chosen.unpickle_by(_program, self.model, replace(self.programs, made={}), method)
         return chosen
 
     def _kept(self, name: str, *options: str) -> CompiledFunction:

@@ -319,7 +319,7 @@ class Programs:
         )
         # Without the programs compiled so far: they would be a circle of references.
         make = functools.partial(Programs.compile, documentation=documentation)
-        made.made_by(make, replace(self, made={}), name, *options)
+        made.unpickle_by(make, replace(self, made={}), name, *options)
         return made
 
     def compiled(

@@ -40,18 +40,18 @@ class Origin:
     """Owner of a call wrapper, which is its attribute of the same name.
 
     Attributes:
-        made_by: function that makes the compiled function, and its arguments, for pickling.
+        unpickle_by: function that makes the compiled function, and its arguments, for pickling.
     """
 
-    made_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
+    unpickle_by: tuple[Callable[..., Any], tuple[Any, ...]] | None = None
 
     def required(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return `made_by`. Raises PicklingError if it is None."""
-        if self.made_by is None:
+        """Return `unpickle_by`. Raises PicklingError if it is None."""
+        if self.unpickle_by is None:
             raise pickle.PicklingError(
                 'a compiled function cannot be pickled alone; pickle what it is compiled from'
             )
-        return self.made_by
+        return self.unpickle_by
 
     def __reduce_ex__(self, _: Any) -> Any:
         return _owner, self.required()

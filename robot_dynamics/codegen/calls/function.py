@@ -210,9 +210,9 @@ class CompiledFunction:
             self.name, self.kernels, bound, self._result_type, self._documentation
         )
 
-    def made_by(self, make: Callable[..., Any], *arguments: Any) -> None:
+    def unpickle_by(self, make: Callable[..., Any], *arguments: Any) -> None:
         """Let the function and its `call` be pickled: `make(*arguments)` returns this function."""
-        self._origin.made_by = make, arguments
+        self._origin.unpickle_by = make, arguments
 
     @property
     def _origin(self) -> Origin:
@@ -245,7 +245,7 @@ class CompiledFunction:
         made = CompiledFunction(
             self.name, self.kernels, self._bound, self._result_type, documentation, choice
         )
-        made._origin.made_by = self._origin.made_by
+        made._origin.unpickle_by = self._origin.unpickle_by
         return made
 
     def precompile(self) -> None:
