@@ -33,8 +33,8 @@ from robot_dynamics.core.algorithms.vectors import (
     add,
     cross,
     dot,
+    map_traced,
     mat_vec,
-    together,
 )
 from robot_dynamics.core.model.canonical import CanonicalTree
 
@@ -150,7 +150,7 @@ def _propagated(
     """
 
     def passed_on(i: int, beyond: dict[int, Item]) -> dict[int, Item]:
-        moved = together(functools.partial(in_parent, i), list(beyond.values()))
+        moved = map_traced(functools.partial(in_parent, i), list(beyond.values()))
         return dict(zip(beyond, moved, strict=True))
 
     arrived = tree.inward(
@@ -159,7 +159,7 @@ def _propagated(
         lambda a, b: dict(sorted({**a, **b}.items())),
     )
     for j, beyond in enumerate(arrived):
-        found = together(functools.partial(entries, j), list(beyond.values()))
+        found = map_traced(functools.partial(entries, j), list(beyond.values()))
         yield from ((j, i, each) for i, each in zip(beyond, found, strict=True))
 
 

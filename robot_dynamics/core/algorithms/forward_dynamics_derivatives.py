@@ -21,7 +21,7 @@ from robot_dynamics.common.scalars import Scalar, is_zero
 from robot_dynamics.core.algorithms.derivatives import inverse_dynamics_derivatives
 from robot_dynamics.core.algorithms.forward_dynamics import Factors, factorize, fill_in, solve
 from robot_dynamics.core.algorithms.simulation_step import driven_acceleration
-from robot_dynamics.core.algorithms.vectors import Matrix, Vector, inner, together
+from robot_dynamics.core.algorithms.vectors import Matrix, Vector, inner, map_traced
 from robot_dynamics.core.friction.coulomb import Friction
 from robot_dynamics.core.model.canonical import CanonicalTree
 
@@ -78,7 +78,7 @@ def acceleration_derivatives(
 def _less(factors: Factors, B: Matrix) -> list[list[Scalar]]:
     """Return -M^-1 B."""
     columns = [list(column) for column in zip(*B, strict=True)]
-    solved = together(lambda b: solve(factors, [-x for x in b]), columns)
+    solved = map_traced(lambda b: solve(factors, [-x for x in b]), columns)
     return [list(row) for row in zip(*solved, strict=True)]
 
 

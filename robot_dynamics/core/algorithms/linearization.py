@@ -31,7 +31,7 @@ from robot_dynamics.core.algorithms.simulation_step import (
     driven_acceleration,
     held_friction,
 )
-from robot_dynamics.core.algorithms.vectors import Vector, inner, together
+from robot_dynamics.core.algorithms.vectors import Vector, inner, map_traced
 from robot_dynamics.core.friction.coulomb import Friction
 from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.core.model.canonical import CanonicalTree
@@ -133,5 +133,5 @@ def _derived(qdd: Vector, slopes: AccelerationDerivatives, Q: Rows, V: Rows, T: 
     by_all = [[*a, *b, *c] for a, b, c in zip(*slopes, strict=True)]
     columns = np.concatenate([Q, V, T])[:, 1:].T.tolist()
     # dqdd = dqdd/dq dq + dqdd/dqd dqd + dqdd/dtau dtau
-    found = together(lambda entries: [inner(row, entries) for row in by_all], columns)
+    found = map_traced(lambda entries: [inner(row, entries) for row in by_all], columns)
     return np.stack([column(row) for row in zip(qdd, *found, strict=True)])

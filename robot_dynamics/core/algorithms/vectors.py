@@ -102,7 +102,7 @@ def inner(a: Vector, b: Vector) -> Scalar:
     return total
 
 
-def together(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def map_traced(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """Return the function of every item, computed in the same way for all.
 
     Recording scalars with lanes record it once, for as many items at a time as there are lanes.
@@ -116,7 +116,7 @@ def together(function: Callable[[Item], Result], items: Sequence[Item]) -> list[
     if lanes == 1 or len(items) == 1:
         return [function(item) for item in items]
     if len(items) > lanes:
-        return together(function, items[:-lanes]) + together(function, items[-lanes:])
+        return map_traced(function, items[:-lanes]) + map_traced(function, items[-lanes:])
     alike = zip(*map(_leaves, items), strict=True)
     result = function(_like(items[0], (recorded[0].pack(scalars) for scalars in alike)))
     return [

@@ -6,7 +6,7 @@ import pytest
 
 from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.common.scalars import maximum, minimum
-from robot_dynamics.core.algorithms.vectors import together
+from robot_dynamics.core.algorithms.vectors import map_traced
 
 NUMBERS = np.array([0.0, 1.0, -1.0, 5e-324, -1e308, np.inf, -np.inf, np.nan])
 
@@ -26,7 +26,7 @@ def test_special_values_agree_with_numpy(machine, backend):
 
 def test_lanes_of_vectors_agree_with_scalars(machine):
     def several(x):
-        return together(lambda pair: maximum(abs(pair[0]), pair[1]), [x[:2], x[1:3], x[2:]])
+        return map_traced(lambda pair: maximum(abs(pair[0]), pair[1]), [x[:2], x[1:3], x[2:]])
 
     compiled = compile_program(several, {'x': 4}, backend='llvm')
     x = np.random.default_rng(0).choice(NUMBERS, size=(500, 4))

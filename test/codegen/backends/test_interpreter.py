@@ -6,7 +6,7 @@ import pytest
 
 from robot_dynamics.codegen.backends import python
 from robot_dynamics.codegen.calls import compile_program, kernels
-from robot_dynamics.core.algorithms.vectors import together
+from robot_dynamics.core.algorithms.vectors import map_traced
 
 
 def motion(q, qd):
@@ -44,7 +44,7 @@ def test_vectors_of_a_large_program_are_scalarized(monkeypatch, backend):
 
     def function(x):
         pairs = [[x[0], x[1]], [x[1], 0.5], [x[2], x[0]]]
-        return together(lambda pair: pair[0] * pair[1] + x[2], pairs)
+        return map_traced(lambda pair: pair[0] * pair[1] + x[2], pairs)
 
     program = compile_program(function, {'x': 3}, name='apart', backend=backend)
     x = np.random.default_rng(0).normal(size=(4, 3))

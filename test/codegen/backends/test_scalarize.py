@@ -14,7 +14,7 @@ from robot_dynamics.codegen.calls import compile_program
 from robot_dynamics.codegen.tracing import trace
 from robot_dynamics.codegen.tracing.program import operands
 from robot_dynamics.codegen.tracing.sums import fused
-from robot_dynamics.core.algorithms.vectors import together
+from robot_dynamics.core.algorithms.vectors import map_traced
 
 EPS = np.finfo(float).eps
 
@@ -28,14 +28,14 @@ def walk(x):
     """Three vectors that set out one after the other and turn together."""
     seen, here = [], []
     for i in range(3):
-        here = together(lambda v: turned(v, x[6], x[7]), [[x[2 * i], x[2 * i + 1]], *here])
+        here = map_traced(lambda v: turned(v, x[6], x[7]), [[x[2 * i], x[2 * i + 1]], *here])
         seen += here
     return seen
 
 
 def walk_with_zeros(x):
-    here = together(lambda v: turned(v, x[6], x[7]), [[x[0], 0.0], [0.0, x[1]], [x[2], -x[3]]])
-    return together(lambda v: turned(v, x[4], x[5]), here)
+    here = map_traced(lambda v: turned(v, x[6], x[7]), [[x[0], 0.0], [0.0, x[1]], [x[2], -x[3]]])
+    return map_traced(lambda v: turned(v, x[4], x[5]), here)
 
 
 def operations(program):
@@ -62,18 +62,18 @@ def test_values_in_their_lanes_are_not_packed_again():
 
 
 def test_more_items_than_lanes_are_taken_in_turns():
-    program = trace(lambda x: together(lambda a: a * x[0], x[1:]), {'x': 12}, vectors=True)
+    program = trace(lambda x: map_traced(lambda a: a * x[0], x[1:]), {'x': 12}, vectors=True)
     assert sum(op == 'mul' for op, *_ in program.nodes) == 2
 
 
 def test_equal_items_stay_a_scalar():
-    program = trace(lambda x: together(lambda a: a * x[1], [x[0]] * 3), {'x': 2}, vectors=True)
+    program = trace(lambda x: map_traced(lambda a: a * x[1], [x[0]] * 3), {'x': 2}, vectors=True)
     assert [op for op, *_ in program.nodes] == ['input', 'input', 'mul']
 
 
 def test_a_scalarized_program_has_no_vectors_and_no_unused_nodes():
     def function(x):
-        return together(lambda v: turned(v, x[6], x[7]), [[x[0], x[1]], [x[2], x[3]]])[1][0]
+        return map_traced(lambda v: turned(v, x[6], x[7]), [[x[0], x[1]], [x[2], x[3]]])[1][0]
 
     alone = scalarize(fused(trace(function, {'x': 8}, vectors=True)))
     assert sorted(op for op, *_ in alone.nodes) == ['fma', *['input'] * 4, 'mul', 'neg']
@@ -106,7 +106,7 @@ def test_results_in_neighbouring_lanes_are_stored_together():
     assert 'extractelement' in sample
 
     def row(x):
-        return together(lambda a: a * x[0], list(x[1:4]))
+        return map_traced(lambda a: a * x[0], list(x[1:4]))
 
     sample = module_source([sample_kernel(trace(row, {'x': 4}, vectors=True))])
     assert 'masked.store' in sample
@@ -118,7 +118,7 @@ def test_results_in_neighbouring_lanes_are_stored_together():
 @pytest.mark.usefixtures('machine')
 def test_elementary_functions_of_vectors():
     def function(x):
-        return together(lambda a: [a.sin() if hasattr(a, 'sin') else np.sin(a)], list(x))
+        return map_traced(lambda a: [a.sin() if hasattr(a, 'sin') else np.sin(a)], list(x))
 
     compiled = compile_program(function, {'x': 5}, backend='llvm')
     x = np.linspace(-3.0, 3.0, 5)
