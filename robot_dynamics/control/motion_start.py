@@ -23,7 +23,7 @@ from robot_dynamics.control.limits import (
     reference_violations,
     step_time,
 )
-from robot_dynamics.control.motions import Motion, Streamed, elapsed
+from robot_dynamics.control.motions import ReferenceMotion, Streamed, elapsed
 from robot_dynamics.control.partial_motion import Combined, combined
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import (
@@ -171,7 +171,7 @@ class MotionStart:
         start: int | None,
         begin: int,
         reference: Reference,
-        before: Motion | None,
+        before: ReferenceMotion | None,
     ) -> Trajectory | Joined | Combined:
         """Return the path along a trajectory.
 

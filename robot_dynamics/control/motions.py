@@ -90,7 +90,7 @@ class Streamed(NamedTuple):
         return self._replace(reference=reference, joined=self.joined + since)
 
 
-class Motion(NamedTuple):
+class ReferenceMotion(NamedTuple):
     """A path, its start, and its name; a hold has none."""
 
     path: Trajectory | Joined | Stop | YieldingStop | Combined | Streamed
@@ -138,7 +138,7 @@ class Pending(NamedTuple):
         return self.start is None or self.start <= now
 
 
-def description(motion: Motion | None, pending: Pending | None, now: int) -> str:
+def description(motion: ReferenceMotion | None, pending: Pending | None, now: int) -> str:
     """Return what is followed at a time [ns] and next, for status and log."""
     present = motion.name if motion is not None else ''
     if pending is None:

@@ -31,10 +31,10 @@ from robot_dynamics.control.motions import (
     NOT_FINITE,
     STOPPING,
     Execution,
-    Motion,
     Outcome,
     Pending,
     Phase,
+    ReferenceMotion,
     Streamed,
     check_clock,
     description,
@@ -122,7 +122,7 @@ class ReferenceFollower:
     def release(self, reason: str = '') -> None:
         """Drop every motion at once, for a reason; hold where the arm is at the next state."""
         self.execution.conclude(Outcome.CANCELLED, reason)
-        self.motion: Motion | None = None
+        self.motion: ReferenceMotion | None = None
         self._pending: Pending | None = None
         self.present: Reference | None = None
         self._broken = True
@@ -147,7 +147,7 @@ class ReferenceFollower:
         if motion is None or reference is None or motion.phase is not Phase.FOLLOWING:
             return
         path = stop(self._model, reference, self._stopping_time(reference))
-        self.motion = Motion(path, self.now, STOPPING)
+        self.motion = ReferenceMotion(path, self.now, STOPPING)
         self.speed.reset()
 
     def _yield(self, state: JointReading) -> None:
@@ -156,7 +156,7 @@ class ReferenceFollower:
         start = arm._replace(qd=np.clip(arm.qd, -most, most))
         path = stop(self._model, start, self._stopping_time(start))
         name = STOPPING if path.duration > 0 else ''
-        self.motion = Motion(YieldingStop(path, arm), self.now, name)
+        self.motion = ReferenceMotion(YieldingStop(path, arm), self.now, name)
         self.present = self._sample(self.motion)  # a trajectory that is due begins here
         self.placed = True
         self.speed.reset()
@@ -311,7 +311,7 @@ class ReferenceFollower:
             self.execution.conclude(Outcome.CANCELLED, 'replaced by a stream of references')
         self._moved |= before is not self.present
         self.present = before
-        self.motion = Motion(path, self.now, 'following a stream of references')
+        self.motion = ReferenceMotion(path, self.now, 'following a stream of references')
         self.violation = ''
         self.speed.reset()
 
@@ -374,11 +374,11 @@ class ReferenceFollower:
         self.release(NOT_FINITE)
         return self._place(state).sample(self.now), NOT_FINITE
 
-    def _sample(self, motion: Motion) -> Reference:
+    def _sample(self, motion: ReferenceMotion) -> Reference:
         path = motion.sample(self.now)
         return path if motion.tolerances is None else self.speed.scaled(path)
 
-    def _advance(self, motion: Motion, state: JointReading) -> tuple[Reference, str]:
+    def _advance(self, motion: ReferenceMotion, state: JointReading) -> tuple[Reference, str]:
         """Begin a motion that is due, and end one that is over; return as `reference`."""
         why, path = '', motion.path
         since = self.now - motion.start
@@ -399,7 +399,7 @@ class ReferenceFollower:
         assert self.present is not None  # there is a motion
         return self.present.copied(), why
 
-    def _path_violation(self, motion: Motion, state: JointReading) -> str:
+    def _path_violation(self, motion: ReferenceMotion, state: JointReading) -> str:
         """Return why the path of a trajectory has been left, or ''."""
         if motion.tolerances is None:
             return ''
@@ -409,7 +409,7 @@ class ReferenceFollower:
             self.execution.conclude(Outcome.PATH_VIOLATED, why)
         return why
 
-    def _arrive(self, motion: Motion, state: JointReading) -> str:
+    def _arrive(self, motion: ReferenceMotion, state: JointReading) -> str:
         """End a motion whose time is over, once its goal is reached; return why it is not."""
         path, tolerances, why = motion.path, motion.tolerances, ''
         assert not isinstance(path, Streamed)  # a stream has no end
@@ -438,24 +438,24 @@ class ReferenceFollower:
             self.stop()
             return f'trajectory rejected at its start: {error}'
         self._pending, self.violation = None, ''
-        self.motion = Motion(path, began, f'following {pending.name}', pending.tolerances)
+        self.motion = ReferenceMotion(path, began, f'following {pending.name}', pending.tolerances)
         self.placed |= start is not self.present
         self.speed.begin(start)
         self.present = self._sample(self.motion)
         return ''
 
-    def _place(self, state: JointReading) -> Motion:
+    def _place(self, state: JointReading) -> ReferenceMotion:
         """Hold the arm where it is."""
         self.placed = True
         return self._hold(at_rest(state.q))
 
-    def _hold(self, reference: Reference) -> Motion:
+    def _hold(self, reference: Reference) -> ReferenceMotion:
         self.present = reference
-        self.motion = Motion(Stop(reference, np.zeros(self._model.n)), self.now)
+        self.motion = ReferenceMotion(Stop(reference, np.zeros(self._model.n)), self.now)
         return self.motion
 
     def _reason_to_place(
-        self, before: JointReading, motion: Motion, state: JointReading, returned: bool
+        self, before: JointReading, motion: ReferenceMotion, state: JointReading, returned: bool
     ) -> str:
         """Return why the reference cannot continue to this state, or ''."""
         if state.restarted:

@@ -19,7 +19,7 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
-from robot_dynamics.control.motions import Motion
+from robot_dynamics.control.motions import ReferenceMotion
 from robot_dynamics.control.trajectory import Reference
 
 FASTEST = 4.0  # 1/s, change of the rate: 0.25 s from rest to full speed
@@ -74,7 +74,9 @@ class SpeedOverride:
         qd = reference.qd / self.rate
         return Reference(reference.q, qd, (reference.qdd - qd * self._slope) / self.rate**2)
 
-    def advance(self, motion: Motion, now: int, elapsed: float, most: Array) -> Motion:
+    def advance(
+        self, motion: ReferenceMotion, now: int, elapsed: float, most: Array
+    ) -> ReferenceMotion:
         """Return the motion, delayed by what the rate is below 1.
 
         Args:

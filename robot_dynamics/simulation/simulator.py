@@ -38,7 +38,7 @@ from robot_dynamics.simulation.steps.body import Body, Energy
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
 from robot_dynamics.simulation.steps.integrators import checked_integrator
-from robot_dynamics.simulation.steps.motion import Motion
+from robot_dynamics.simulation.steps.motion import BodyMotion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 
 # Above this energy [J] a step may overflow, which raises SimulationDiverged; NumPy's warnings are
@@ -133,7 +133,7 @@ class Simulator:
         self._joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
-        self._unloaded = Motion(_body(arm, joint_models), integrator, time_step, joint_models)
+        self._unloaded = BodyMotion(_body(arm, joint_models), integrator, time_step, joint_models)
         self._drives = drives_of(arm.model, joint_models.actuators, time_step)
         self._limit = arm.model.effort_limit
         # Joint torques of a wrench do not depend on payloads.
@@ -314,7 +314,7 @@ class Simulator:
         )
         return touching.state, with_contact(touching.torque), touching.forces
 
-    def _moving(self, sliding: Sliding | None, force: Array) -> Motion:
+    def _moving(self, sliding: Sliding | None, force: Array) -> BodyMotion:
         """Return the steps under the present dry friction."""
         if sliding is None:
             return self._motion

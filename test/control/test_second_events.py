@@ -27,7 +27,7 @@ from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
 from robot_dynamics.control.impedance import StiffnessRamp
 from robot_dynamics.control.joint_reading import JointReading, JointStateReader, StampRateLimit
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.control.motions import Execution, Motion, Outcome
+from robot_dynamics.control.motions import Execution, Outcome, ReferenceMotion
 from robot_dynamics.control.payload_test import MOVED, PayloadTest
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
@@ -167,7 +167,7 @@ def speed(one, t, size):
     """A motion that begins slowly, is accelerated, and ends."""
     rows = np.array([[0.0, 0.0], [0.5, 0.2], [1.0, 0.4]])
     path = Trajectory(NAMES, np.array([0.0, 1.0, 2.0]), size * rows)
-    motion, found = Motion(path, round(SECOND * t)), [one.rate]
+    motion, found = ReferenceMotion(path, round(SECOND * t)), [one.rate]
     one.target = 0.3 / abs(size)
     found += one.scaled(Reference(*np.ones((3, 2))))
     one.begin(Reference(*np.zeros((3, 2))))

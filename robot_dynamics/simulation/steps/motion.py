@@ -78,7 +78,7 @@ HIGHER_ORDER = ('rk4', 'implicit_midpoint', 'discrete_gradient')
 INSTANT = 1e-12
 
 
-class Motion:
+class BodyMotion:
     """Steps of one body.
 
     Attributes:
@@ -105,16 +105,16 @@ class Motion:
         self._accurate = integrator in HIGHER_ORDER
         self._bind(body)
 
-    def carrying(self, load: Callable[[Dynamics], Dynamics]) -> Motion:
+    def carrying(self, load: Callable[[Dynamics], Dynamics]) -> BodyMotion:
         """Return the steps of the arm with the payloads that `load` adds."""
         other = copy.copy(self)
         # Payloads reduce the mobility of joints: the values without them are conservative.
         other._bind(self.body.carrying(load))
         return other
 
-    def rubbing(self, dry: DryFriction) -> Motion:
+    def rubbing(self, dry: DryFriction) -> BodyMotion:
         """Return the steps under other dry friction, which does not stick."""
-        other = Motion.__new__(Motion)
+        other = BodyMotion.__new__(BodyMotion)
         other.__dict__.update(self.__dict__)
         other._dry, other._holds = dry, True
         return other
