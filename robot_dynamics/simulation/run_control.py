@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
         return self.result in (Result.DONE, Result.ALREADY)
 
 
-class State(enum.Enum):
+class RunState(enum.Enum):
     """State of the simulation."""
 
     STOPPED = 'stopped'
@@ -56,11 +56,11 @@ class RunControl:
         self._stopped = False
 
     @property
-    def state(self) -> State:
+    def state(self) -> RunState:
         """State of the simulation."""
         if not self.loop.paused:
-            return State.PLAYING
-        return State.STOPPED if self._stopped else State.PAUSED
+            return RunState.PLAYING
+        return RunState.STOPPED if self._stopped else RunState.PAUSED
 
     def play(self) -> Outcome:
         """Resume."""
@@ -74,14 +74,14 @@ class RunControl:
 
     def pause(self) -> Outcome:
         """Pause."""
-        if self.state is State.PAUSED:
+        if self.state is RunState.PAUSED:
             return Outcome(Result.ALREADY, 'was paused already')
         self.loop.paused, self._stopped = True, False
         return Outcome(Result.DONE, 'paused')
 
     def stop(self, start: SetState) -> Outcome:
         """Return to a start, and pause."""
-        if self.state is State.STOPPED:
+        if self.state is RunState.STOPPED:
             return Outcome(Result.ALREADY, 'was stopped already')
         self.loop.paused = self._stopped = True
         self.reset(start)
@@ -92,8 +92,8 @@ class RunControl:
         loop = self.loop
         if not 1 <= steps <= MOST_STEPS:
             return Outcome(Result.WRONG, f'{steps} steps; expected 1 to {MOST_STEPS} per request')
-        if self.state is not State.PAUSED:
-            what = 'running' if self.state is State.PLAYING else 'stopped'
+        if self.state is not RunState.PAUSED:
+            what = 'running' if self.state is RunState.PLAYING else 'stopped'
             return Outcome(Result.NOT_NOW, f'{what}: pause first')
         for _ in range(steps):
             if loop.diverged:

@@ -20,7 +20,7 @@ from robot_dynamics.common.errors import FrameNotFound
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.simulation import Simulator
-from robot_dynamics.simulation.run_control import State
+from robot_dynamics.simulation.run_control import RunState
 
 NAN = float('nan')
 ELASTIC = {
@@ -301,7 +301,7 @@ def test_energy_out_of_nothing_pauses_the_simulation(graph):
     )
     reports = graph.listen(DiagnosticArray, '/diagnostics')
     graph.until(lambda: view.node.loop.diverged, 'the explosion')
-    assert view.node._control.state is State.PAUSED
+    assert view.node._control.state is RunState.PAUSED
     graph.until(
         lambda: reports and reports[-1].status[0].level == DiagnosticStatus.ERROR, 'the error'
     )

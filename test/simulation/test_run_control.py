@@ -10,7 +10,7 @@ from robot_dynamics.simulation.run_control import (
     MOST_STEPS,
     Result,
     RunControl,
-    State,
+    RunState,
 )
 from robot_dynamics.simulation.scheduling import LoopOptions, ReceivedCommand, SimulationLoop
 
@@ -47,11 +47,11 @@ def diverge(requests):
 
 def test_play_and_pause_report_the_state(make):
     requests = make()
-    assert requests.state is State.PLAYING
+    assert requests.state is RunState.PLAYING
     assert answer_of(requests.play()) == (True, 'was running already')
     assert answer_of(requests.pause()) == (True, 'paused')
     assert requests.pause().result is Result.ALREADY
-    assert requests.state is State.PAUSED
+    assert requests.state is RunState.PAUSED
     assert not requests.loop.is_due(100.0)
     assert answer_of(requests.play()) == (True, 'resumed')
     assert requests.loop.is_due(100.0)
@@ -195,7 +195,7 @@ def test_stop_returns_to_the_start_and_waits(make):
     requests.loop.command(ReceivedCommand(HOLD, None, 0.0))
     go(requests, 20)
     assert answer_of(requests.stop(START)) == (True, 'stopped')
-    assert requests.state is State.STOPPED
+    assert requests.state is RunState.STOPPED
     assert requests.loop.steps == 0
     np.testing.assert_array_equal(requests.loop.plant.q, START.q)
     assert requests.stop(START).result is Result.ALREADY
@@ -203,7 +203,7 @@ def test_stop_returns_to_the_start_and_waits(make):
     assert answer_of(requests.pause()) == (True, 'paused')
     assert requests.stop(START).result is Result.DONE
     assert answer_of(requests.play()) == (True, 'resumed')
-    assert requests.state is State.PLAYING
+    assert requests.state is RunState.PLAYING
 
 
 def test_a_motion_that_diverges_is_paused_until_a_reset(make):
@@ -211,7 +211,7 @@ def test_a_motion_that_diverges_is_paused_until_a_reset(make):
     go(requests, 1)
     good = requests.loop.plant.q.copy()
     diverge(requests)
-    assert requests.state is State.PAUSED
+    assert requests.state is RunState.PAUSED
     assert 'paused at 0.002 s; reset to continue' in requests.loop.diverged
     assert requests.loop.plant.braked
     assert np.isfinite(requests.loop.plant.q).all()

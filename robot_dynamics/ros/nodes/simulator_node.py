@@ -51,7 +51,7 @@ from robot_dynamics.ros.serialization import QUANTITIES, joint_state_writer
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.ros.wrench_input import StampedWrench, WrenchInput
 from robot_dynamics.simulation.plant import ExternalWrench, SetState
-from robot_dynamics.simulation.run_control import Outcome, Result, RunControl, State
+from robot_dynamics.simulation.run_control import Outcome, Result, RunControl, RunState
 from robot_dynamics.simulation.scheduling import ReceivedCommand, SimulationLoop
 
 BURST = 0.01  # s of stepping at most before messages are processed
@@ -219,11 +219,11 @@ class SimulatorNode(RobotNode):
 
     # -- requests ---------------------------------------------------------------------------
 
-    def simulation_state(self) -> State | None:
+    def simulation_state(self) -> RunState | None:
         """Return the state of the simulation; None without a robot."""
         if self.arm is None:
             return None
-        return self._control.state if self.active else State.STOPPED
+        return self._control.state if self.active else RunState.STOPPED
 
     def start(self) -> SetState:
         """Return the state at start and reset."""
@@ -267,7 +267,7 @@ class SimulatorNode(RobotNode):
     def condition(self) -> Status:
         """Return the state of the simulation."""
         state = self._control.state
-        return health.OK, 'running' if state is State.PLAYING else state.value
+        return health.OK, 'running' if state is RunState.PLAYING else state.value
 
     @override
     def figures(self) -> dict[str, str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from std_srvs.srv import Trigger
 
-from robot_dynamics.simulation.run_control import MOST_STEPS, Outcome, Result, RunControl, State
+from robot_dynamics.simulation.run_control import MOST_STEPS, Outcome, Result, RunControl, RunState
 
 INFORMATION = (
     f'robot_dynamics simulator_node: one fixed-base arm; at most {MOST_STEPS} steps per call; '
@@ -77,9 +77,9 @@ class StandardServices:
             features.STEP_SIMULATION_MULTIPLE,
         ]
         self._states = {
-            State.STOPPED: states.STATE_STOPPED,
-            State.PLAYING: states.STATE_PLAYING,
-            State.PAUSED: states.STATE_PAUSED,
+            RunState.STOPPED: states.STATE_STOPPED,
+            RunState.PLAYING: states.STATE_PLAYING,
+            RunState.PAUSED: states.STATE_PAUSED,
         }
         for service, kind, callback in (
             ('get_simulator_features', srv.GetSimulatorFeatures, self._on_get_features),
