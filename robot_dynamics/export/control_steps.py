@@ -42,7 +42,7 @@ class ObserverStep(NamedTuple):
     external_torque: Any
 
 
-class Step(NamedTuple):
+class ControlStep(NamedTuple):
     """A step of control: its function of a robot, a frame and the inputs, and how it is called.
 
     An input of size 0 has n entries.
@@ -125,7 +125,7 @@ STATE = """\
 """
 
 STEPS = {
-    'momentum_observer': Step(
+    'momentum_observer': ControlStep(
         _observer,
         dict.fromkeys(('q', 'qd', 'effort'), 0)
         | {'time_step': 1, 'poles': 2}
@@ -141,7 +141,7 @@ Result:
     (n) external torque by which contact is found, N m or N; friction is that of the model.""",
         begin=('q', 'qd', 'effort'),
     ),
-    'cartesian_impedance': Step(
+    'cartesian_impedance': ControlStep(
         _cartesian_impedance,
         {'q': 0, 'qd': 0, 'target': 16, 'velocity': 6, 'acceleration': 6, 'wrench': 6}
         | {'posture': 0, 'posture_velocity': 0, 'stiffness': 6, 'posture_stiffness': 0}
@@ -167,7 +167,7 @@ Result:
     in the axes of the target, rad and m; friction is that of the model, with memory.""",
         at_frame=True,
     ),
-    'joint_impedance': Step(
+    'joint_impedance': ControlStep(
         _joint_impedance,
         dict.fromkeys(('q', 'qd', 'q_d', 'qd_d', 'qdd_d', 'joint_stiffness', 'damping_ratio'), 0),
         JointImpedanceTorque,

@@ -48,7 +48,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     LoopProgram,
     Pairs,
     Rows,
-    Step,
+    RowStep,
 )
 from robot_dynamics.codegen.tracing.program import Program, Signature, needed
 from robot_dynamics.codegen.tracing.sums import fused
@@ -323,7 +323,7 @@ class _Loops(_Body):
         listed = ', '.join(map(str, values))
         self.do(f'static const short {name}[{len(values)}] = {{{listed}}};')
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: RowStep) -> None:
         """Write a step at a row."""
 
         def load(where: str, i: int | str) -> str:

@@ -35,7 +35,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     TABLE,
     LoopProgram,
     Pairs,
-    Step,
+    RowStep,
 )
 from robot_dynamics.codegen.tracing.program import Program, Signature
 from robot_dynamics.codegen.tracing.sums import fused
@@ -109,7 +109,7 @@ class Loops:
             w.do(f'br label %{after}')
             w.begin_block(after)
 
-    def _step(self, step: Step, row: str, inside: str | None) -> None:
+    def _step(self, step: RowStep, row: str, inside: str | None) -> None:
         """Write a step at a row, or at those of the rows in the lanes for which `inside` holds."""
         one, w = self.one, self._wide if inside else self.w
         rows = {OWN: self._row(row), PARENT: self._row(self._integer('parent', row))}

@@ -34,7 +34,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     TABLE,
     LoopProgram,
     Pairs,
-    Step,
+    RowStep,
 )
 from robot_dynamics.codegen.tracing.program import BINARY_OPERATIONS, Node, Program, operands
 
@@ -198,7 +198,7 @@ class _LoopRun:
                 self._matrix_row(self._program.pairs, row)
         return [*self._outputs.values()]
 
-    def _step(self, step: Step, row: int) -> None:
+    def _step(self, step: RowStep, row: int) -> None:
         for store, value in zip(step.stores, self._values(step.program, row), strict=True):
             if store.where == OWN:
                 self._memory[store.column][row] = value

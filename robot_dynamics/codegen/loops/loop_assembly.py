@@ -21,7 +21,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     LoopForm,
     LoopProgram,
     Pairs,
-    Step,
+    RowStep,
     Store,
 )
 from robot_dynamics.codegen.loops.loop_trace import SEEN, TOTAL, LoopTracer, PairMatrix
@@ -172,7 +172,9 @@ class _Assembly:
         steps = []
         for kind in self.tracer.kinds:
             stores = self.stores.get((level, kind), {})
-            steps.append(Step(self._straight(list(stores.values()), level, kind), tuple(stores)))
+            steps.append(
+                RowStep(self._straight(list(stores.values()), level, kind), tuple(stores))
+            )
         return Loop(level % 4 == 0, level % 2 == 1, tuple(steps))
 
     def _straight(self, results: Sequence[int], level: int = 0, kind: int = 0) -> Program:

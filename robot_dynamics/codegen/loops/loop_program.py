@@ -2,8 +2,8 @@
 """A program of loops over rows: what is computed at a row, once for each kind of rows.
 
 Rows have parents among the rows before them. Memory holds one number per row and column; a loop
-goes over the rows outward (first to last) or inward. At a row it takes a `Step`, a straight-line
-program that reads
+goes over the rows outward (first to last) or inward. At a row it takes a `RowStep`, a program
+without loops that reads
 
     input entries (one per row, or shared), a table of constants, columns of the row itself and,
     going outward, of its parent
@@ -116,7 +116,7 @@ class Store(NamedTuple):
     column: int = 0
 
 
-class Step(NamedTuple):
+class RowStep(NamedTuple):
     """The operations of a loop at a row."""
 
     program: Program  # with one output
@@ -128,7 +128,7 @@ class Loop(NamedTuple):
 
     inward: bool
     alone: bool  # no step reads or writes another row: several are computed at once
-    steps: tuple[Step, ...]  # per kind
+    steps: tuple[RowStep, ...]  # per kind
 
 
 class Pairs(NamedTuple):

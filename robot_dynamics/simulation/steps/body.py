@@ -31,7 +31,7 @@ RESOLVED = 1.0
 FrictionPart = Literal['viscous', 'none']
 
 # State = step(y, yd, force, h)
-Step = Callable[[Array, Array, Array, float], State]
+BodyStep = Callable[[Array, Array, Array, float], State]
 
 
 class Springs(NamedTuple):
@@ -99,7 +99,7 @@ class Body(Protocol):
     def energy(self, y: Array, yd: Array) -> Energy:
         """Return the energy."""
 
-    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
+    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> BodyStep:
         """Return steps of at most h [s] of an explicit integrator with a part of the friction."""
 
     def slowed(

@@ -33,10 +33,10 @@ from robot_dynamics.core.friction.coulomb import Friction
 from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.simulation.joint_models.selection import Elasticity
 from robot_dynamics.simulation.steps.body import (
+    BodyStep,
     Energy,
     FrictionPart,
     Springs,
-    Step,
     damping_of,
     fastest_of,
     slowed_by_arrays,
@@ -140,7 +140,7 @@ class ElasticArm:
         """Return velocities and impulses of dry friction at the end of a step."""
         return slowed_by_arrays(self, y, yd, force, h, dry)
 
-    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
+    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> BodyStep:
         """Return steps of at most h [s] of an explicit integrator with a part of the friction.
 
         Raises ValueError if springs or dampers are too fast for it.

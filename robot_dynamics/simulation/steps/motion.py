@@ -54,9 +54,9 @@ from robot_dynamics.simulation.joint_models.stops import Pads
 from robot_dynamics.simulation.steps.body import (
     RESOLVED,
     Body,
+    BodyStep,
     Energy,
     FrictionPart,
-    Step,
     damping_of,
     end_momentum,
     fastest_of,
@@ -301,7 +301,7 @@ def _at_rest(M: Array, v: Array, held: Array) -> Array:
     return after
 
 
-def _stepper(body: Body, integrator: str, part: FrictionPart, h: float) -> Step:
+def _stepper(body: Body, integrator: str, part: FrictionPart, h: float) -> BodyStep:
     """Return the step of any integrator with a part of the friction."""
     if integrator not in IMPLICIT_INTEGRATORS:
         return body.stepper(integrator, part, h)

@@ -23,7 +23,7 @@ from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.core.programs import Robot, Scalars
 from robot_dynamics.core.rollout import MOST_COUPLED
 from robot_dynamics.simulation.converged import solved
-from robot_dynamics.simulation.steps.body import Energy, FrictionPart, Step, slowed_by_arrays
+from robot_dynamics.simulation.steps.body import BodyStep, Energy, FrictionPart, slowed_by_arrays
 
 
 class RigidArm:
@@ -110,7 +110,7 @@ class RigidArm:
 
         return functools.cache(compiled)
 
-    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> Step:
+    def stepper(self, integrator: str, friction: FrictionPart, h: float) -> BodyStep:
         """Return compiled steps of an explicit integrator with a part of the friction."""
         step = self._with_friction[friction].simulation_step(integrator).call
         return lambda q, qd, torque, h: step(q, qd, torque, np.array([h]))
