@@ -34,18 +34,20 @@ def write_file(path: str | Path, content: str | bytes) -> None:
 def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write all of these files, or none."""
     with ExitStack() as stack:
-        staged = []
-        for path, content in contents.items():
+        staged = {path: _new_content(stack, path, content) for path, content in contents.items()}
+        for path, file in staged.items():
             with _named(path):
-                file = stack.enter_context(_staged(path))
-                file.stream.write(content.encode() if isinstance(content, str) else content)
-                file.complete()
-            staged.append((path, file))
-        for path, file in staged:
-            with _named(path):
-                if len(staged) > 1 and file.target:
-                    stack.enter_context(_restored(file.target))
+                stack.enter_context(_restored(file.target if len(staged) > 1 else None))
                 file.put()
+
+
+def _new_content(stack: ExitStack, path: Path, content: str | bytes) -> _Staged:
+    """Return the new content of a file, on the disk; it is removed with the stack."""
+    with _named(path):
+        file = stack.enter_context(_staged(path))
+        file.stream.write(content.encode() if isinstance(content, str) else content)
+        file.complete()
+    return file
 
 
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -138,8 +140,11 @@ def _closed(stream: BinaryIO) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _restored(target: Path) -> Iterator[None]:
-    """Put a file back on an exception, or remove it if there was none."""
+def _restored(target: Path | None) -> Iterator[None]:
+    """Put a file back on an exception, or remove it if there was none; None: no file."""
+    if target is None:
+        yield
+        return
     copy, existed = _beside(target), target.exists()
     try:
         if existed:
