@@ -24,7 +24,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from robot_dynamics.codegen.backends.llvm_arithmetic import ELEMENTARY, elementary_groups
 from robot_dynamics.codegen.backends.llvm_elementary import (
@@ -201,16 +201,17 @@ class _Body:
         """
         values: dict[int, str] = {}
 
+        def named(op: str, *rest: Any) -> str:
+            if op == 'input':
+                return load(*rest)
+            if op == 'constant':
+                return self.dialect.constant(rest[0])
+            return self.let(self._expression(op, [values[i] for i in rest]))
+
         def write(indices: Iterable[int]) -> None:
             for index in indices:
                 if index not in values:
-                    op, *rest = program.nodes[index]
-                    if op == 'input':
-                        values[index] = load(*rest)
-                    elif op == 'constant':
-                        values[index] = self.dialect.constant(rest[0])
-                    else:
-                        values[index] = self.let(self._expression(op, [values[i] for i in rest]))
+                    values[index] = named(*program.nodes[index])
                 computed(index, values[index])
 
         # Without operations on zeros, scalarized vectors may leave others unused.
@@ -401,62 +402,85 @@ def _estrin(
     return lines, terms[0]
 
 
-def _filled(template: str, values: Mapping[str, object]) -> str:
-    """Return a template with @NAME@ replaced."""
-    for name, value in values.items():
+def _filled(template: str, *values: Mapping[str, object]) -> str:
+    """Return a template with @NAME@ replaced, in the order of the values."""
+    for name, value in itertools.chain.from_iterable(each.items() for each in values):
         template = template.replace(f'@{name}@', str(value))
     return template
 
 
 def _elementary(d: Dialect) -> str:
-    f, fma_angle, angle, largest = d.format, *d.limits, LARGEST[d.scalar]
+    """Return the beginning of a header: checks, macros, elementary functions."""
+    f, k = d.format, d.constant
+    numbers = {'zero': k(0.0), 'half': k(0.5), 'one': k(1.0), 'two': k(2.0)}
+    numbers['rounder'] = k(1.5 * 2.0**f.mantissa)
+    return _filled(
+        d.head + TEMPLATE,
+        # First, as other names are in them.
+        {
+            'hardware': SOFTWARE_DOUBLE if not f.suffix else '',
+            'few_bits': FEW_BITS if not f.suffix else '1',
+        },
+        _types(d),
+        numbers,
+        _sincos(d),
+        _tanh(d),
+    )
+
+
+def _types(d: Dialect) -> dict[str, object]:
+    """Return the values of a template that name functions, macros and types."""
+    f = d.format
+    return {
+        'inline': d.inline,
+        'P': d.prefix.upper(),
+        'p': d.prefix,
+        'real': d.scalar,
+        'f': f.suffix,
+        'F': f.suffix.upper(),
+        'bits': f.bits,
+        'lanes': f.lanes,
+    }
+
+
+def _sincos(d: Dialect) -> dict[str, object]:
+    """Return the values of a template that sine and cosine need."""
+    f, k, (fma_angle, angle), largest = d.format, d.constant, d.limits, LARGEST[d.scalar]
     angles = f'{d.prefix}_angles_'
     sine, s = _estrin(d, SINE[: f.terms], 'z', 's', angles)
     cosine, c = _estrin(d, COSINE[: f.terms], 'z', 'c', angles)
-    exponential, e = _estrin(d, EXPONENTIAL[: f.exponential], 'r', 'e', d.scalar)
     parts = _parts_of_half_pi(f.part)
-    bias, k = (1 << (f.bits - f.mantissa - 2)) - 1, d.constant
+    return {
+        'fma_overflow': k(largest / fma_angle),
+        'overflow': k(largest / angle),
+        'two_over_pi': k(2.0 / math.pi),
+        'half_pi': k(-HALF_PI),
+        'rest': k(-HALF_PI_REST),
+        'part0': k(-parts[0]),
+        'part1': k(-parts[1]),
+        'sine': '\n    '.join(sine),
+        's_of_z': s,
+        'cosine': '\n    '.join(cosine),
+        'c_of_z': c,
+        'sign': f.bits - 2,
+    }
+
+
+def _tanh(d: Dialect) -> dict[str, object]:
+    """Return the values of a template that the hyperbolic tangent needs."""
+    f, k = d.format, d.constant
+    exponential, e = _estrin(d, EXPONENTIAL[: f.exponential], 'r', 'e', d.scalar)
     ln2 = LN2 if not f.suffix else math.floor(LN2 * 2.0**f.part) / 2.0**f.part
-    return _filled(
-        d.head + TEMPLATE,
-        {
-            'inline': d.inline,
-            'hardware': SOFTWARE_DOUBLE if not f.suffix else '',
-            'few_bits': FEW_BITS if not f.suffix else '1',
-            'P': d.prefix.upper(),
-            'p': d.prefix,
-            'real': d.scalar,
-            'f': f.suffix,
-            'F': f.suffix.upper(),
-            'bits': f.bits,
-            'lanes': f.lanes,
-            'fma_overflow': k(largest / fma_angle),
-            'overflow': k(largest / angle),
-            'rounder': k(1.5 * 2.0**f.mantissa),
-            'two_over_pi': k(2.0 / math.pi),
-            'half_pi': k(-HALF_PI),
-            'rest': k(-HALF_PI_REST),
-            'part0': k(-parts[0]),
-            'part1': k(-parts[1]),
-            'sine': '\n    '.join(sine),
-            's_of_z': s,
-            'cosine': '\n    '.join(cosine),
-            'c_of_z': c,
-            'exponential': '\n    '.join(exponential),
-            'e_of_r': e,
-            'large': k(f.large),
-            'one_over_ln2': k(1.0 / LN2),
-            'ln2': k(-ln2),
-            'ln2_rest': k(-(LN2 - ln2 + LN2_REST)),
-            'bias': bias,
-            'mantissa': f.mantissa,
-            'sign': f.bits - 2,
-            'zero': k(0.0),
-            'half': k(0.5),
-            'one': k(1.0),
-            'two': k(2.0),
-        },
-    )
+    return {
+        'exponential': '\n    '.join(exponential),
+        'e_of_r': e,
+        'large': k(f.large),
+        'one_over_ln2': k(1.0 / LN2),
+        'ln2': k(-ln2),
+        'ln2_rest': k(-(LN2 - ln2 + LN2_REST)),
+        'bias': (1 << (f.bits - f.mantissa - 2)) - 1,
+        'mantissa': f.mantissa,
+    }
 
 
 SOFTWARE_DOUBLE = """
