@@ -246,42 +246,13 @@ def why_not() -> str | None:
 
 
 def _layout_surprise() -> str | None:
-    """Return what differs from the expected layout on live arrays, None if nothing does."""
+    """Return what differs from the expected layout on live objects, None if nothing does."""
     base = np.arange(12.0)
     read_only = np.arange(3.0)
     read_only.flags.writeable = False
-    samples = [
-        base,
-        base.reshape(3, 4),
-        base[::2],
-        base[:0],
-        read_only,
-        np.ones(2, np.float32),
-        np.array(1.0),
-    ]
-    for array in samples:
-        dimensions = _peek(ctypes.c_void_p, array, DIMENSIONS)
-        lengths = (ctypes.c_int64 * array.ndim).from_address(dimensions) if array.ndim else ()
-        flags = _peek(ctypes.c_int32, array, FLAGS)
-        references = _peek(ctypes.c_int32, array, REFERENCES)
-        more = [array] * 3
-        fields = {
-            'number of references': (
-                _peek(ctypes.c_int32, array, REFERENCES),
-                references + len(more),
-            ),
-            'list of weak references': (_peek(ctypes.c_void_p, array, WEAK_REFERENCES), None),
-            'type': (_peek(ctypes.c_void_p, array, TYPE), id(np.ndarray)),
-            'data': (_peek(ctypes.c_void_p, array, DATA), array.ctypes.data),
-            'base': (_peek(ctypes.c_void_p, array, BASE) or id(None), id(array.base)),
-            'number of axes': (_peek(ctypes.c_int32, array, NDIM), array.ndim),
-            'shape': (tuple(lengths), array.shape),
-            'dtype': (_peek(ctypes.c_void_p, array, DTYPE), id(array.dtype)),
-            'contiguous': (bool(flags & C_CONTIGUOUS), array.flags.c_contiguous),
-            'aligned': (bool(flags & ALIGNED), array.flags.aligned),
-            'writeable': (bool(flags & WRITEABLE), array.flags.writeable),
-        }
-        for field, (found, expected) in fields.items():
+    parts = base.reshape(3, 4), base[::2], base[:0]
+    for array in (base, *parts, read_only, np.ones(2, np.float32), np.array(1.0)):
+        for field, (found, expected) in _array_fields(array).items():
             if found != expected:
                 return f'the {field} of an array is not where it was expected'
     weak = weakref.ref(base)
@@ -294,6 +265,31 @@ def _layout_surprise() -> str | None:
     if found != (2, [*map(id, items)]):
         return 'the items of a tuple are not where they were expected'
     return _interface_surprise()
+
+
+def _array_fields(array: NDArray[Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the fields of an array in memory by name, each with the value it should have."""
+    dimensions = _peek(ctypes.c_void_p, array, DIMENSIONS)
+    lengths = (ctypes.c_int64 * array.ndim).from_address(dimensions) if array.ndim else ()
+    flags = _peek(ctypes.c_int32, array, FLAGS)
+    references = _peek(ctypes.c_int32, array, REFERENCES)
+    more = [array] * 3
+    return {
+        'number of references': (
+            _peek(ctypes.c_int32, array, REFERENCES),
+            references + len(more),
+        ),
+        'list of weak references': (_peek(ctypes.c_void_p, array, WEAK_REFERENCES), None),
+        'type': (_peek(ctypes.c_void_p, array, TYPE), id(np.ndarray)),
+        'data': (_peek(ctypes.c_void_p, array, DATA), array.ctypes.data),
+        'base': (_peek(ctypes.c_void_p, array, BASE) or id(None), id(array.base)),
+        'number of axes': (_peek(ctypes.c_int32, array, NDIM), array.ndim),
+        'shape': (tuple(lengths), array.shape),
+        'dtype': (_peek(ctypes.c_void_p, array, DTYPE), id(array.dtype)),
+        'contiguous': (bool(flags & C_CONTIGUOUS), array.flags.c_contiguous),
+        'aligned': (bool(flags & ALIGNED), array.flags.aligned),
+        'writeable': (bool(flags & WRITEABLE), array.flags.writeable),
+    }
 
 
 def _ids(address: int) -> list[int]:
