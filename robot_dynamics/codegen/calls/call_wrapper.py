@@ -100,46 +100,17 @@ def portable_call(
         result_type: class of the result of several outputs, `tuple` or a NamedTuple.
         documentation: of the function.
     """
-    sizes = dict(kernels.signature.inputs)
-    names = [key for key in sizes if key not in bound]
-    free = Signature(tuple((key, sizes[key]) for key in names), kernels.signature.outputs)
+    free = tuple((key, size) for key, size in kernels.signature.inputs if key not in bound)
     single = single_sample(kernels, bound, result_type)
-    exact_shapes = [(sizes[key],) for key in names]
+    batch = any_arrays(name, Signature(free, kernels.signature.outputs), kernels, bound)
 
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
-        if single and out is None and not named and len(args) == len(exact_shapes):
-            for array, shape in zip(args, exact_shapes, strict=True):
-                if (
-                    type(array) is not np.ndarray
-                    or array.dtype is not FLOAT64
-                    or array.shape != shape
-                ):
-                    break
-            else:
-                return single(args)
-        targets = None if out is None else as_outputs(name, free, out)
-        given = all_as_vectors(name, free.inputs, ordered(name, free, args, named))
-        leading = leading_shape(name, names, given)
-        inputs = dict(zip(names, given, strict=True)) | bound
-        outputs = _outputs(name, free, leading, targets, given)
-
-        # Kernels write rows; an output with gaps between its entries is filled through a copy.
-        rows = [as_rows(inputs[key], leading) for key in sizes]
-        buffers = [array if array.flags.carray else np.empty(array.shape) for array in outputs]
-        sample_count = math.prod(leading)
-        if sample_count:
-            shapes = [(sample_count, size) for size in free.output_sizes]
-            kernels.run(
-                rows,
-                [buffer.reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)],
-            )
-        for array, buffer in zip(outputs, buffers, strict=True):
-            if buffer is not array:
-                array[...] = buffer
-
-        # As in NumPy, a new array without axes is a number.
-        results = targets or [array if array.ndim else array[()] for array in outputs]
-        if len(free.outputs) == 1:
+        if single and out is None and not named:
+            result = single(args)
+            if result is not None:
+                return result
+        results = batch(args, named, out)
+        if len(results) == 1:
             return results[0]
         # A named tuple given as `out` is returned itself.
         return (
@@ -150,16 +121,62 @@ def portable_call(
 
     call.__name__ = call.__qualname__ = name
     call.__doc__ = documentation
-    parameters = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key in names]
+    parameters = [Parameter(key, Parameter.POSITIONAL_OR_KEYWORD) for key, _ in free]
     out = Parameter('out', Parameter.KEYWORD_ONLY, default=None)
     call.__signature__ = inspect.Signature([*parameters, out])  # type: ignore[attr-defined]
     return call
 
 
+def any_arrays(
+    name: str, free: Signature, kernels: Kernels, bound: dict[str, Array]
+) -> Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any]]:
+    """Return a function of positional and named arguments and `out`: it checks and converts them.
+
+    Args:
+        name: of the function, for its error messages.
+        free: the signature of the function.
+        kernels: the program.
+        bound: its other inputs.
+    """
+    names = [key for key, _ in free.inputs]
+    order = [key for key, _ in kernels.signature.inputs]
+
+    def call(args: Sequence[Any], named: Mapping[str, Any], out: Any) -> list[Any]:
+        targets = None if out is None else as_outputs(name, free, out)
+        given = all_as_vectors(name, free.inputs, ordered(name, free, args, named))
+        leading = leading_shape(name, names, given)
+        inputs = dict(zip(names, given, strict=True)) | bound
+        outputs = _outputs(name, free, leading, targets, given)
+        _fill(outputs, kernels, [inputs[key] for key in order], leading)
+        # As in NumPy, a new array without axes is a number.
+        return targets or [array if array.ndim else array[()] for array in outputs]
+
+    return call
+
+
+def _fill(
+    outputs: Sequence[Array], kernels: Kernels, inputs: Sequence[Array], leading: tuple[int, ...]
+) -> None:
+    """Compute outputs (*leading, ...) of inputs (..., size), which broadcast."""
+    rows = [as_rows(array, leading) for array in inputs]
+    # Kernels write rows; an output with gaps between its entries is filled through a copy.
+    buffers = [array if array.flags.carray else np.empty(array.shape) for array in outputs]
+    sample_count = math.prod(leading)
+    if sample_count:
+        shapes = [(sample_count, size) for size in kernels.signature.output_sizes]
+        kernels.run(
+            rows,
+            [buffer.reshape(shape) for buffer, shape in zip(buffers, shapes, strict=True)],
+        )
+    for array, buffer in zip(outputs, buffers, strict=True):
+        if buffer is not array:
+            array[...] = buffer
+
+
 def single_sample(
     kernels: Kernels, bound: Mapping[str, Array], result_type: type[tuple[Any, ...]]
-) -> Callable[[Sequence[Array]], Any] | None:
-    """Return a function of float64 vectors of the right sizes, which are not checked again.
+) -> Callable[[Sequence[Any]], Any] | None:
+    """Return a function of float64 vectors of the right sizes; of other arguments it returns None.
 
     Arguments are copied to memory whose addresses are known: asking NumPy for those of the
     arguments takes longer than a kernel. Threads never share a block.
@@ -167,17 +184,24 @@ def single_sample(
     if not kernels.has_blocks:
         return None
     spare: list[Block] = []
-    free = [i for i, (key, _) in enumerate(kernels.signature.inputs) if key not in bound]
+    inputs = kernels.signature.inputs
+    free = [i for i, (key, _) in enumerate(inputs) if key not in bound]
+    shapes = [(inputs[i][1],) for i in free]
     several = len(kernels.signature.outputs) > 1
 
     def new_block() -> Block:
         made = kernels.block()
-        for (key, _), memory in zip(kernels.signature.inputs, made.inputs, strict=True):
+        for (key, _), memory in zip(inputs, made.inputs, strict=True):
             if key in bound:
                 memory[:] = bound[key]
         return made
 
-    def call(vectors: Sequence[Array]) -> Any:
+    def call(vectors: Sequence[Any]) -> Any:
+        if len(vectors) != len(shapes):
+            return None
+        for array, shape in zip(vectors, shapes, strict=True):
+            if type(array) is not np.ndarray or array.dtype is not FLOAT64 or array.shape != shape:
+                return None
         try:
             used = spare.pop()
         except IndexError:
