@@ -60,12 +60,12 @@ def factorize(M: Matrix, coupled: Sequence[Sequence[int]]) -> Factors:
     D_inverse: list[Scalar] = [0.0] * len(H)
     for k in reversed(range(len(H))):
         D_inverse[k] = 1.0 / H[k][k]
-        for i in coupled[k]:
+        for place, i in enumerate(coupled[k]):
             a = H[k][i] * D_inverse[k]
-            for j in coupled[k]:
-                if j <= i:
-                    # H_ij -= H_ki H_kj / H_kk
-                    H[i][j] = H[i][j] - a * H[k][j]
+            # The columns up to i, as they descend
+            for j in coupled[k][place:]:
+                # H_ij -= H_ki H_kj / H_kk
+                H[i][j] = H[i][j] - a * H[k][j]
         for i in coupled[k]:
             H[k][i] = H[k][i] * D_inverse[k]
     return Factors(H, D_inverse, coupled)
