@@ -39,9 +39,25 @@ def build_tree(
     """
     nb = len(parent)
     joint_names = others.pop('joint_names', tuple(f'joint{i + 1}' for i in range(nb)))
-    n = len(joint_names)
     body_names = others.pop('body_names', tuple(f'link{i + 1}' for i in range(nb)))
-    settings: dict[str, Any] = {
+    return RobotModel(
+        name=name,
+        joint_names=joint_names,
+        body_names=body_names,
+        parent=np.array(parent),
+        revolute=np.array(revolute),
+        axis=np.array(axis),
+        placement=np.array(placement),
+        mass=np.array([body.mass for body in inertials]),
+        com=np.array([body.com for body in inertials]),
+        inertia_com=np.array([body.inertia_com for body in inertials]),
+        **{**_defaults(nb, len(joint_names), body_names), **others},
+    )
+
+
+def _defaults(nb: int, n: int, body_names: Sequence[str]) -> dict[str, Any]:
+    """Return the optional fields: joints without limits and friction, and the bodies' frames."""
+    return {
         'S': np.eye(nb),
         's0': np.zeros(nb),
         'lower': np.full(n, -np.inf),
@@ -56,16 +72,3 @@ def build_tree(
         'frame_body': np.arange(-1, nb),
         'frame_placement': np.tile(np.eye(4), (nb + 1, 1, 1)),
     }
-    return RobotModel(
-        name=name,
-        joint_names=joint_names,
-        body_names=body_names,
-        parent=np.array(parent),
-        revolute=np.array(revolute),
-        axis=np.array(axis),
-        placement=np.array(placement),
-        mass=np.array([body.mass for body in inertials]),
-        com=np.array([body.com for body in inertials]),
-        inertia_com=np.array([body.inertia_com for body in inertials]),
-        **{**settings, **others},
-    )

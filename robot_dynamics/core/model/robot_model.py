@@ -289,9 +289,19 @@ def _own(values: ArrayLike) -> Array:
 
 def _check(model: RobotModel) -> None:
     """Raise ModelError unless shapes are consistent and values finite and physical."""
-    n, nb, nf = model.n, model.nb, len(model.frame_names)
-    if nb == 0:
+    if model.nb == 0:
         raise ModelError(f'robot {model.name!r} has no moving joint; expected at least one')
+    _check_shapes(model)
+    for name in ('gravity', 'S', 's0', 'axis', 'placement', 'mass', 'com', 'inertia_com'):
+        if not np.isfinite(getattr(model, name)).all():
+            raise ModelError(f'{name} contains an infinite value')
+    for body in range(model.nb):
+        _check_body(model, body)
+
+
+def _check_shapes(model: RobotModel) -> None:
+    """Raise ModelError unless arrays have the shapes of bodies, joints and frames, without NaN."""
+    n, nb, nf = model.n, model.nb, len(model.frame_names)
     shapes: dict[str, tuple[int, ...]] = {
         'gravity': (3,),
         'S': (nb, n),
@@ -313,19 +323,20 @@ def _check(model: RobotModel) -> None:
             )
         if array.dtype == float and np.isnan(array).any():
             raise ModelError(f'{name} contains NaN')
-    for name in ('gravity', 'S', 's0', 'axis', 'placement', 'mass', 'com', 'inertia_com'):
-        if not np.isfinite(getattr(model, name)).all():
-            raise ModelError(f'{name} contains an infinite value')
-    for i, body in enumerate(model.body_names):
-        if not -1 <= model.parent[i] < i:
-            raise ModelError(
-                f'parent of body {body!r} is {model.parent[i]}; expected an earlier body, '
-                f'-1 ... {i - 1}'
-            )
-        if model.mass[i] < 0:
-            raise ModelError(f'mass of {body!r} is {model.mass[i]} kg; it must not be negative')
-        if abs(np.linalg.norm(model.axis[i]) - 1) > 1e-9:
-            raise ModelError(f'axis of {body!r} is {model.axis[i]}; it must be a unit vector')
-        R = model.placement[i, :3, :3]
-        if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
-            raise ModelError(f'placement of {body!r} has R = {R.tolist()}; expected a rotation')
+
+
+def _check_body(model: RobotModel, i: int) -> None:
+    """Raise ModelError unless parent, mass, axis and placement of body i are physical."""
+    body = model.body_names[i]
+    if not -1 <= model.parent[i] < i:
+        raise ModelError(
+            f'parent of body {body!r} is {model.parent[i]}; expected an earlier body, '
+            f'-1 ... {i - 1}'
+        )
+    if model.mass[i] < 0:
+        raise ModelError(f'mass of {body!r} is {model.mass[i]} kg; it must not be negative')
+    if abs(np.linalg.norm(model.axis[i]) - 1) > 1e-9:
+        raise ModelError(f'axis of {body!r} is {model.axis[i]}; it must be a unit vector')
+    R = model.placement[i, :3, :3]
+    if np.abs(R @ R.T - np.eye(3)).max() > 1e-9 or np.linalg.det(R) < 0:
+        raise ModelError(f'placement of {body!r} has R = {R.tolist()}; expected a rotation')
