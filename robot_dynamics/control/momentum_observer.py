@@ -212,14 +212,14 @@ def observer_program(arm: Dynamics, friction: JointFriction) -> Callable[..., Ob
     """
     terms, memory, n = tuple(friction.coefficients), friction.law.memory, arm.model.n
 
-    def update(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, b: Any, *given: Any) -> Any:
+    def update(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, poles: Any, *given: Any) -> Any:
         values, (presliding, play), before = (
             given[: len(terms)],
             given[len(terms) : len(terms) + 2],
             given[len(terms) + 2 :],
         )
         own = ObservedFriction(dict(zip(terms, values, strict=True)), presliding, play, memory)
-        return observe(robot.tree, own, ObserverState(*before), q, qd, effort, h[0], *b)
+        return observe(robot.tree, own, ObserverState(*before), q, qd, effort, h[0], poles)
 
     inputs = dict.fromkeys(('q', 'qd', 'effort'), n) | {'time_step': 1, 'poles': 2}
     inputs |= dict.fromkeys((*terms, 'presliding', 'play', *ObserverState._fields), n)

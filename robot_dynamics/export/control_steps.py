@@ -73,7 +73,7 @@ class ControlStep(NamedTuple):
         return arm.programs.compiled(key, function, sizes, result=self.result)
 
 
-def _observer(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, b: Any, *state: Any) -> Any:
+def _observer(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, poles: Any, *state: Any) -> Any:
     n = len(q)
     viscous, coulomb = robot.friction()
     coefficients = {'viscous': viscous, 'coulomb': coulomb}
@@ -81,7 +81,7 @@ def _observer(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, b: Any, *state
     p, u, *filters = state
     unused = [[0.0] * n] * 3  # the memory of friction
     before = ObserverState(p, u, *unused, *filters, *[[0.0] * n] * 2)
-    found = observe(robot.tree, friction, before, q, qd, effort, h[0], *b)
+    found = observe(robot.tree, friction, before, q, qd, effort, h[0], poles)
     return *(getattr(found, name) for name in ObserverStep._fields[:-1]), found.prompt_torque
 
 

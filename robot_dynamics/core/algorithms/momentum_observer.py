@@ -102,8 +102,7 @@ def observe(
     qd: Vector,
     effort: Vector,
     h: Scalar,
-    b: Scalar,
-    b_w: Scalar,
+    poles: Vector,
 ) -> ObserverUpdate:
     """Return the state after one more sample, and the prompt torque.
 
@@ -115,9 +114,32 @@ def observe(
         qd: (n) velocities.
         effort: (n) mean efforts of the drives since the last sample, N m or N.
         h: time since the last sample, s, positive.
-        b: rate of the poles, 1/s.
-        b_w: rate of those along the momentum, and of the external torque, 1/s.
+        poles: b, 1/s; b_w of those along the momentum, and of the external torque, 1/s.
     """
+    b, b_w = poles
+    slid = _after_sliding(friction, before, q)
+    p, rate = momentum(tree, q, qd)
+    u = [
+        own - lost
+        for own, lost in zip(rate, _friction_torque(friction, qd, effort, slid.z), strict=True)
+    ]
+    d = [
+        (p1 - p0) / h - 0.5 * (u1 + u0) - e
+        for p1, p0, u1, u0, e in zip(p, before.p, u, before.u, effort, strict=True)
+    ]
+    share = inner(qd, d) / (inner(qd, p) + STILL)
+    w = [share * x for x in p]
+    others = [x - y for x, y in zip(d, w, strict=True)]
+    across, across2 = _low_passed(others, before.across, before.across2, b * h)
+    along, along2 = _low_passed(w, before.along, before.along2, b_w * h)
+    prompt = [a + c for a, c in zip(across2, along2, strict=True)]
+    first, second = _low_passed(d, before.first, before.external_torque, b_w * h)
+    sliding = slid.y, slid.z, slid.unknown
+    return ObserverUpdate(p, u, *sliding, across, across2, along, along2, first, second, prompt)
+
+
+def _after_sliding(friction: ObservedFriction, before: ObserverState, q: Vector) -> ObserverState:
+    """Return the state in which the memory of friction has followed the joints to q (n)."""
     y = [
         after_backlash(at, position, width)
         for at, position, width in zip(before.y, q, friction.play, strict=True)
@@ -133,25 +155,7 @@ def observe(
             before.unknown, y, before.y, friction.presliding, strict=True
         )
     ]
-    p, rate = momentum(tree, q, qd)
-    u = [
-        own - lost
-        for own, lost in zip(rate, _friction_torque(friction, qd, effort, z), strict=True)
-    ]
-    d = [
-        (p1 - p0) / h - 0.5 * (u1 + u0) - e
-        for p1, p0, u1, u0, e in zip(p, before.p, u, before.u, effort, strict=True)
-    ]
-    share = inner(qd, d) / (inner(qd, p) + STILL)
-    w = [share * x for x in p]
-    others = [x - y for x, y in zip(d, w, strict=True)]
-    across, across2 = _low_passed(others, before.across, before.across2, b * h)
-    along, along2 = _low_passed(w, before.along, before.along2, b_w * h)
-    prompt = [a + c for a, c in zip(across2, along2, strict=True)]
-    first, second = _low_passed(d, before.first, before.external_torque, b_w * h)
-    return ObserverUpdate(
-        p, u, y, z, unknown, across, across2, along, along2, first, second, prompt
-    )
+    return before._replace(y=y, z=z, unknown=unknown)
 
 
 def _friction_torque(
