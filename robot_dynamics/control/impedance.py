@@ -22,9 +22,9 @@ from robot_dynamics.common.settings import GAIN, joint_setting, setting
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
 from robot_dynamics.core.algorithms.cartesian_impedance import (
+    ImpedanceInputs,
     ImpedanceTorque,
     Sliding,
-    Springs,
     cartesian_impedance,
 )
 from robot_dynamics.core.algorithms.dual_numbers import duals, total_slopes
@@ -243,9 +243,7 @@ def pose_entries(target: PoseReference) -> Array:
 def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorque]:
     """Return the law for a frame of an arm in machine code.
 
-    Its arguments are q, qd, the pose of the target (16), its velocity and acceleration, the
-    wrench, posture and its velocity, stiffness (6), that of the posture (n), the two dampings,
-    `numbers_of` friction, z and the time step (1).
+    Its arguments are those of `ImpedanceInputs`, `numbers_of` friction, z and the time step (1).
 
     Raises:
         FrameNotFound: the arm has no frame of that name.
@@ -253,44 +251,13 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
     arm.tree.frame(frame)
     n = arm.model.n
 
-    def law(
-        robot: Robot,
-        q: Any,
-        qd: Any,
-        target: Any,
-        velocity: Any,
-        acceleration: Any,
-        wrench: Any,
-        posture: Any,
-        posture_velocity: Any,
-        stiffness: Any,
-        posture_stiffness: Any,
-        damping: Any,
-        friction: Any,
-        z: Any,
-        time_step: Any,
-    ) -> ImpedanceTorque:
-        springs = Springs(stiffness, damping[0], posture, posture_stiffness, damping[1])
-        rows = [target[k : k + 4] for k in range(0, 16, 4)]
+    def law(robot: Robot, *vectors: Any) -> ImpedanceTorque:
+        *given, friction, z, time_step = vectors
         *terms, presliding = [friction[k * n : k * n + n] for k in range(len(TERMS) + 1)]
         sliding = Sliding(terms, presliding, friction[-1], z, time_step[0])
-        return cartesian_impedance(
-            robot.tree,
-            frame,
-            springs,
-            rows,
-            velocity,
-            acceleration,
-            wrench,
-            posture_velocity,
-            sliding,
-            q,
-            qd,
-        )
+        return cartesian_impedance(robot.tree, frame, ImpedanceInputs(*given), sliding)
 
-    inputs = {'q': n, 'qd': n, 'target': 16, 'velocity': 6}
-    inputs |= {'acceleration': 6, 'wrench': 6, 'posture': n, 'posture_velocity': n}
-    inputs |= {'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
+    inputs = ImpedanceInputs.sizes(n)
     inputs |= {'friction': (len(TERMS) + 1) * n + 1, 'z': n, 'time_step': 1}
     key = f'cartesian_impedance of {frame}'
     return arm.programs.compiled(key, law, inputs, result=ImpedanceTorque).call
@@ -300,44 +267,22 @@ def impedance_program(arm: Dynamics, frame: str) -> Callable[..., ImpedanceTorqu
 def impedance_slopes(arm: Dynamics, frame: str) -> Callable[..., Array]:
     """Return the compiled derivative of the law along a direction (dq, dqd) of the state.
 
-    Its other arguments are q, qd, the pose of the target (16), its velocity and acceleration, the
-    wrench, posture, stiffness (6), that of the posture (n) and the two dampings.
+    Its other arguments are those of `ImpedanceInputs` but for `posture_velocity`, which moves
+    friction alone.
     """
     n = arm.model.n
+    sizes = ImpedanceInputs.sizes(n)
+    del sizes['posture_velocity']
 
-    def slopes(
-        robot: Robot,
-        dq: Any,
-        dqd: Any,
-        q: Any,
-        qd: Any,
-        target: Any,
-        velocity: Any,
-        acceleration: Any,
-        wrench: Any,
-        posture: Any,
-        stiffness: Any,
-        posture_stiffness: Any,
-        damping: Any,
-    ) -> Any:
+    def slopes(robot: Robot, dq: Any, dqd: Any, *vectors: Any) -> Any:
         still = [0.0] * n
-        found = cartesian_impedance(
-            robot.tree,
-            frame,
-            Springs(stiffness, damping[0], posture, posture_stiffness, damping[1]),
-            [target[k : k + 4] for k in range(0, 16, 4)],
-            velocity,
-            acceleration,
-            wrench,
-            still,
-            Sliding([still] * len(TERMS), [1.0] * n, 0.0, still, 0.0),
-            duals(q, dq),
-            duals(qd, dqd),
-        )
+        at = ImpedanceInputs(**dict(zip(sizes, vectors, strict=True)), posture_velocity=still)
+        moved = at._replace(q=duals(at.q, dq), qd=duals(at.qd, dqd))
+        smooth = Sliding([still] * len(TERMS), [1.0] * n, 0.0, still, 0.0)
+        found = cartesian_impedance(robot.tree, frame, moved, smooth)
         return total_slopes(found.impedance, found.gravity)
 
-    inputs = {'dq': n, 'dqd': n, 'q': n, 'qd': n, 'target': 16, 'velocity': 6, 'acceleration': 6}
-    inputs |= {'wrench': 6, 'posture': n, 'stiffness': 6, 'posture_stiffness': n, 'damping': 2}
+    inputs = {'dq': n, 'dqd': n, **sizes}
     return arm.programs.compiled(f'cartesian_impedance_slopes of {frame}', slopes, inputs).call
 
 

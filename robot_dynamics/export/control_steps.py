@@ -14,9 +14,9 @@ import numpy as np
 from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.cartesian_impedance import (
+    ImpedanceInputs,
     ImpedanceTorque,
     Sliding,
-    Springs,
     cartesian_impedance,
 )
 from robot_dynamics.core.algorithms.joint_impedance import JointImpedanceTorque, joint_impedance
@@ -85,33 +85,14 @@ def _observer(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, poles: Any, *s
     return *(getattr(found, name) for name in ObserverStep._fields[:-1]), found.prompt_torque
 
 
-def _cartesian_impedance(
-    robot: Robot,
-    frame: str,
-    q: Any,
-    qd: Any,
-    target: Any,
-    velocity: Any,
-    acceleration: Any,
-    wrench: Any,
-    posture: Any,
-    posture_velocity: Any,
-    stiffness: Any,
-    posture_stiffness: Any,
-    damping: Any,
-    presliding: Any,
-    time_step: Any,
-    z: Any,
-) -> ImpedanceTorque:
-    springs = Springs(stiffness, damping[0], posture, posture_stiffness, damping[1])
+def _cartesian_impedance(robot: Robot, frame: str, *inputs: Any) -> ImpedanceTorque:
+    *given, presliding, time_step, z = inputs
     own: dict[str, Sequence[Any]] = dict(
         zip(('viscous', 'coulomb'), robot.friction(), strict=True)
     )
-    terms = [own.get(term, [0.0] * len(q)) for term in TERMS]
+    terms = [own.get(term, [0.0] * len(z)) for term in TERMS]
     sliding = Sliding(terms, presliding, 1.0, z, time_step[0])
-    rows = [target[k : k + 4] for k in range(0, 16, 4)]
-    moving = velocity, acceleration, wrench, posture_velocity
-    return cartesian_impedance(robot.tree, frame, springs, rows, *moving, sliding, q, qd)
+    return cartesian_impedance(robot.tree, frame, ImpedanceInputs(*given), sliding)
 
 
 def _joint_impedance(robot: Robot, *inputs: Any) -> JointImpedanceTorque:
@@ -143,9 +124,7 @@ Result:
     ),
     'cartesian_impedance': ControlStep(
         _cartesian_impedance,
-        {'q': 0, 'qd': 0, 'target': 16, 'velocity': 6, 'acceleration': 6, 'wrench': 6}
-        | {'posture': 0, 'posture_velocity': 0, 'stiffness': 6, 'posture_stiffness': 0}
-        | {'damping': 2, 'presliding': 0, 'time_step': 1, 'z': 0},
+        ImpedanceInputs.sizes(0) | {'presliding': 0, 'time_step': 1, 'z': 0},
         ImpedanceTorque,
         f"""\
 Torque of a spring and a damper between a frame and its target; tau is the sum of the three parts.

@@ -64,7 +64,6 @@ from robot_dynamics.core.algorithms.symmetric_eigen import (
     symmetric_eigen,
 )
 from robot_dynamics.core.algorithms.vectors import (
-    Matrix,
     Vector,
     inner,
     mat_mul,
@@ -80,14 +79,27 @@ SWEEPS = 5  # errors of 1e-8 of the largest damping, at a stretched elbow
 NULL_FREQUENCY = 0.5  # w_n, rad/s: of t0, 0.1 % reaches a direction of 15 rad/s
 
 
-class Springs(NamedTuple):
-    """Springs and dampers of the law, scalars."""
+class ImpedanceInputs(NamedTuple):
+    """Inputs of the law besides friction: state, target, springs and dampers; scalars."""
 
-    stiffness: Vector  # (6) diagonal of K in the axes of the target, N m/rad and N/m
-    damping_ratio: Scalar  # zeta
+    q: Vector  # (n) positions, rad or m
+    qd: Vector  # (n) velocities
+    target: Vector  # (16) entries of the pose T_wd by rows, in the base frame
+    velocity: Vector  # (6) V_d of the target, world-aligned at its origin, angular part first
+    acceleration: Vector  # (6) dV_d/dt, likewise
+    wrench: Vector  # (6) F on the environment, world-aligned at the frame's origin
     posture: Vector  # (n) q_n, rad or m
+    posture_velocity: Vector  # (n) qd_p
+    stiffness: Vector  # (6) diagonal of K in the axes of the target, N m/rad and N/m
     posture_stiffness: Vector  # (n) diagonal of K_n, N m/rad or N/m
-    posture_damping: Scalar  # d_n, 1/s
+    damping: Vector  # (2) zeta; d_n, 1/s
+
+    @staticmethod
+    def sizes(n: int) -> dict[str, int]:
+        """Return the size of each input for n joints, by name."""
+        sizes = {'target': 16, 'velocity': 6, 'acceleration': 6, 'wrench': 6}
+        sizes |= {'stiffness': 6, 'damping': 2}
+        return {name: sizes.get(name, n) for name in ImpedanceInputs._fields}
 
 
 class Sliding(NamedTuple):
@@ -111,37 +123,23 @@ class ImpedanceTorque(NamedTuple):
 
 
 def cartesian_impedance(
-    tree: CanonicalTree,
-    frame: str,
-    springs: Springs,
-    target: Matrix,
-    velocity: Vector,
-    acceleration: Vector,
-    wrench: Vector,
-    posture_velocity: Vector,
-    sliding: Sliding,
-    q: Vector,
-    qd: Vector,
+    tree: CanonicalTree, frame: str, given: ImpedanceInputs, sliding: Sliding
 ) -> ImpedanceTorque:
     """Return the torque of the springs and dampers at a frame, gravity, and friction.
 
     Args:
         tree: the robot.
         frame: a name of `model.frame_names`.
-        springs: stiffness, damping, and the posture.
-        target: (4, 4) pose T_wd, in the base frame.
-        velocity: (6) V_d of the target, world-aligned at its origin, angular part first.
-        acceleration: (6) dV_d/dt, likewise.
-        wrench: (6) F on the environment, world-aligned at the frame's origin.
-        posture_velocity: (n) qd_p.
+        given: state, target, stiffness, damping, and the posture.
         sliding: friction of the joints.
-        q: (n) positions, rad or m.
-        qd: (n) velocities.
 
     Raises:
         FrameNotFound: the robot has no frame of that name.
     """
+    q, qd = given.q, given.qd
+    damping_ratio, posture_damping = given.damping
     pose, J = forward_kinematics(tree, q, frame), jacobian(tree, q, frame)
+    target = [given.target[k : k + 4] for k in range(0, 16, 4)]
     to_target = transposed(target)  # R_d^T (3, 3)
 
     def in_target(six: Sequence[Any]) -> list[Scalar]:
@@ -150,11 +148,11 @@ def cartesian_impedance(
 
     J = [list(row) for row in zip(*map(in_target, zip(*J, strict=True)), strict=True)]
     # log(R^T R_d),  R_d^T (x_d - x)
-    angle, moment = spring_moment(mat_mul(transposed(pose), target), springs.stiffness[:3])
+    angle, moment = spring_moment(mat_mul(transposed(pose), target), given.stiffness[:3])
     offset = mat_vec(to_target, [target[i][3] - pose[i][3] for i in range(3)])
-    force = [k * x for k, x in zip(springs.stiffness[3:], offset, strict=True)]
+    force = [k * x for k, x in zip(given.stiffness[3:], offset, strict=True)]
 
-    roots = [k**0.5 for k in springs.stiffness]
+    roots = [k**0.5 for k in given.stiffness]
     W = [[root * x for x in row] for root, row in zip(roots, J, strict=True)]
     M = crba(tree, q)
     factors = factorize(M, fill_in(tree))
@@ -166,19 +164,18 @@ def cartesian_impedance(
 
     # t0 = K_n (q_n - q) - d_n M qd
     spring = [
-        k * (to - at)
-        for k, to, at in zip(springs.posture_stiffness, springs.posture, q, strict=True)
+        k * (to - at) for k, to, at in zip(given.posture_stiffness, given.posture, q, strict=True)
     ]
-    free = [t - springs.posture_damping * inner(row, qd) for t, row in zip(spring, M, strict=True)]
+    free = [t - posture_damping * inner(row, qd) for t, row in zip(spring, M, strict=True)]
     # 2 zeta K^1/2 (V_d - V)  and  -K^1/2 J M^-1 t0
     eased = solve_transposed(factors, spring)
-    moving = in_target(velocity)
+    moving = in_target(given.velocity)
     rates, pushes, wanted = [], [], []
     for root, row, w, y, v in zip(roots, J, W, weighed, moving, strict=True):
-        rates.append(2.0 * springs.damping_ratio * root * (v - inner(row, qd)))
-        wanted.append(root * (v - inner(row, posture_velocity)))
-        pushes.append(springs.posture_damping * inner(w, qd) - inner(y, eased))
-    changes = [root * a for root, a in zip(roots, in_target(acceleration), strict=True)]
+        rates.append(2.0 * damping_ratio * root * (v - inner(row, qd)))
+        wanted.append(root * (v - inner(row, given.posture_velocity)))
+        pushes.append(posture_damping * inner(w, qd) - inner(y, eased))
+    changes = [root * a for root, a in zip(roots, in_target(given.acceleration), strict=True)]
     # U (diag(1 / sqrt(w^2 + w_min^2)) U^T rates + diag(1 / (w^2 + w_min^2)) U^T changes
     #    + diag(1 / (w^2 + w_n^2)) U^T pushes)
     damped = functions_of(
@@ -189,9 +186,9 @@ def cartesian_impedance(
         inverse(modes.values, NULL_FREQUENCY**2, pushes),
     )
     total = [
-        elastic + given + root * x
-        for elastic, given, root, x in zip(
-            [*moment, *force], in_target(wrench), roots, damped, strict=True
+        elastic + pushed + root * x
+        for elastic, pushed, root, x in zip(
+            [*moment, *force], in_target(given.wrench), roots, damped, strict=True
         )
     ]
     impedance = [
@@ -201,7 +198,7 @@ def cartesian_impedance(
     # M^-1 J^T K^1/2 U diag(1 / (w^2 + w_n^2)) U^T wanted
     spread = functions_of(B, modes, inverse(modes.values, NULL_FREQUENCY**2, wanted))
     along = solve(factors, [inner(column, spread) for column in zip(*W, strict=True)])
-    desired_rate = [own + more for own, more in zip(posture_velocity, along, strict=True)]
+    desired_rate = [own + more for own, more in zip(given.posture_velocity, along, strict=True)]
     drives = [a + b for a, b in zip(impedance, gravity, strict=True)]
     friction, z = _fed_forward(sliding, desired_rate, drives)
     return ImpedanceTorque(impedance, gravity, friction, [*angle, *offset], z)
