@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -148,64 +149,108 @@ def definition(function: Function, dialect: Dialect) -> str:
 
 def _with_state(function: Function, dialect: Dialect) -> str:
     """Return a struct of the inputs that results are fed back to, and functions that keep it."""
-    signature, scalar = function.program.signature, dialect.scalar
-    name = f'{dialect.prefix}_{function.program.name}'
-    state = [key for key, _ in signature.outputs if key in dict(signature.inputs)]
-    if not state:
+    own = _StatefulFunction.of(function, dialect)
+    if not own.state:
         return ''
-    own = f'{scalar} *{dialect.macro("RESTRICT")} '
-    given = [key for key, _ in signature.inputs if key not in state]
-    results = [key for key, _ in signature.outputs if key not in state]
-    sizes = dict(signature.inputs)
-    fields = '\n'.join(f'    {scalar} {key}[{sizes[key]}];' for key in state)
-    heads = [f'{name}_state *state', *(f'const {own}{key}' for key in given)]
-    heads += [own + key for key in results]
-    passed = [f'before.{key}' if key in state else key for key, _ in signature.inputs]
-    passed += [f'state->{key}' if key in state else key for key, _ in signature.outputs]
-    begun = [head for head, key in zip(heads[1:], given, strict=False) if key in function.begin]
-    zero, one, count = dialect.constant(0.0), dialect.constant(1.0), dialect.macro('N')
-    unit = [
-        key if key in function.begin else 'one' if sizes[key] == 1 else 'zeros' for key in given
-    ]
-    first = f"""
-    static const {scalar} one[1] = {{{one}}}, zeros[2] = {{{zero}, {zero}}};
-    {scalar} {', '.join(f'{key}[{count}]' for key in results)};
-    memset(state, 0, sizeof *state);
-    {name}_step(state, {', '.join([*unit, *results])});  /* poles at 0: filters stay at 0 */"""
-    order = 'begin with the first sample, then one step for each further sample'
-    if not begun:
-        order = 'begin, then one step for each sample'
-        first = '\n    memset(state, 0, sizeof *state);'
+    order = 'begin, then one step for each sample'
+    if function.begin:
+        order = 'begin with the first sample, then one step for each further sample'
     return f"""
 /* The same with its state: {order}. */
 typedef struct {{
-{fields}
-}} {name}_state;
+{own.fields()}
+}} {own.name}_state;
 
+{own.step()}
+
+{own.begin(function.begin)}
+"""
+
+
+@dataclass(frozen=True)
+class _StatefulFunction:
+    """A function whose state is kept in a struct between its calls."""
+
+    name: str
+    dialect: Dialect
+    inputs: dict[str, int]  # sizes
+    outputs: list[str]
+
+    @classmethod
+    def of(cls, function: Function, dialect: Dialect) -> _StatefulFunction:
+        """Return a function with its state."""
+        signature = function.program.signature
+        outputs = [key for key, _ in signature.outputs]
+        name = f'{dialect.prefix}_{function.program.name}'
+        return cls(name, dialect, dict(signature.inputs), outputs)
+
+    @property
+    def state(self) -> list[str]:
+        """Results that are inputs of the next call."""
+        return [key for key in self.outputs if key in self.inputs]
+
+    @property
+    def given(self) -> list[str]:
+        """Inputs that are arguments of each call."""
+        return [key for key in self.inputs if key not in self.state]
+
+    @property
+    def results(self) -> list[str]:
+        """Results that are not state."""
+        return [key for key in self.outputs if key not in self.state]
+
+    def fields(self) -> str:
+        """Return the fields of the struct."""
+        scalar = self.dialect.scalar
+        return '\n'.join(f'    {scalar} {key}[{self.inputs[key]}];' for key in self.state)
+
+    def _pointer(self, key: str) -> str:
+        return f'{self.dialect.scalar} *{self.dialect.macro("RESTRICT")} {key}'
+
+    def step(self) -> str:
+        """Return the function that computes the next state and the results."""
+        name, state = self.name, self.state
+        heads = [f'{name}_state *state', *(f'const {self._pointer(key)}' for key in self.given)]
+        heads += map(self._pointer, self.results)
+        passed = [f'before.{key}' if key in state else key for key in self.inputs]
+        passed += [f'state->{key}' if key in state else key for key in self.outputs]
+        return f"""\
 static inline void {name}_step(
     {(',' + chr(10) + '    ').join(heads)}) {{
     const {name}_state before = *state;
     {name}({', '.join(passed)});
-}}
+}}"""
 
-static inline void {name}_begin({', '.join([heads[0], *begun])}) {{{first}
-}}
-"""
+    def begin(self, first: Sequence[str]) -> str:
+        """Return the function that begins with these inputs of the first sample."""
+        heads = [f'const {self._pointer(key)}' for key in self.given if key in first]
+        steps = self._first_step(first) if first else '\n    memset(state, 0, sizeof *state);'
+        return f"""\
+static inline void {self.name}_begin({', '.join([f'{self.name}_state *state', *heads])}) {{{steps}
+}}"""
+
+    def _first_step(self, first: Sequence[str]) -> str:
+        """Return the lines of a step of the first sample from 0, of 1 s and with poles at 0."""
+        d, given = self.dialect, self.given
+        zero, one, count = d.constant(0.0), d.constant(1.0), d.macro('N')
+        unit = [
+            key if key in first else 'one' if self.inputs[key] == 1 else 'zeros' for key in given
+        ]
+        passed = ', '.join([*unit, *self.results])
+        return f"""
+    static const {d.scalar} one[1] = {{{one}}}, zeros[2] = {{{zero}, {zero}}};
+    {d.scalar} {', '.join(f'{key}[{count}]' for key in self.results)};
+    memset(state, 0, sizeof *state);
+    {self.name}_step(state, {passed});  /* poles at 0: filters stay at 0 */"""
 
 
 def _self_test(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, version: str) -> str:
+    """Return a program that compares the functions with numbers from here."""
     name, scalar = dialect.prefix, dialect.scalar
-    tables, calls = [], []
-    for function in exported:
-        method, signature = function.program.name, function.program.signature
-        found = cases(arm, function, np.dtype(f'f{dialect.format.bits // 8}'))
-        arrays = [key for key, _ in signature.inputs]
-        for k, key in enumerate(arrays):
-            tables.append(_table(f'{method}_{key}', [case.inputs[k] for case in found], dialect))
-        for k, (key, _) in enumerate(signature.outputs):
-            rows = [case.outputs[k] for case in found]
-            tables.append(_table(f'{method}_{key}_expected', rows, dialect))
-        calls.append(_comparison(method, arrays, found, signature.outputs, name, scalar))
+    precision = np.dtype(f'f{dialect.format.bits // 8}')
+    tested = [(function, cases(arm, function, precision)) for function in exported]
+    tables = [table for function, found in tested for table in _tables(function, found, dialect)]
+    calls = [_comparison(function, found, dialect) for function, found in tested]
     return f'''\
 /* Compares {name}.h with numbers of robot_dynamics {version}; returns 0 if they agree. */
 #include <stdio.h>
@@ -239,6 +284,20 @@ int main(void) {{
 '''
 
 
+def _tables(function: Function, found: Sequence[Case], dialect: Dialect) -> list[str]:
+    """Return the definitions of a function's arguments and expected results in all states."""
+    method, signature = function.program.name, function.program.signature
+    arguments = {
+        key: [case.inputs[k] for case in found] for k, (key, _) in enumerate(signature.inputs)
+    }
+    expected = {
+        f'{key}_expected': [case.outputs[k] for case in found]
+        for k, (key, _) in enumerate(signature.outputs)
+    }
+    named = [*arguments.items(), *expected.items()]
+    return [_table(f'{method}_{key}', rows, dialect) for key, rows in named]
+
+
 def _table(name: str, rows: Sequence[Array], dialect: Dialect) -> str:
     lines = ',\n    '.join(
         '{' + ', '.join(map(dialect.constant, row.tolist())) + '}' for row in rows
@@ -248,25 +307,21 @@ def _table(name: str, rows: Sequence[Array], dialect: Dialect) -> str:
     )
 
 
-def _comparison(
-    method: str,
-    inputs: Sequence[str],
-    found: Sequence[Case],
-    outputs: Sequence[tuple[str, tuple[int, ...]]],
-    name: str,
-    scalar: str,
-) -> str:
+def _comparison(function: Function, found: Sequence[Case], dialect: Dialect) -> str:
     """Return the lines that call a function in each state and compare its results."""
-    states = len(found)
-    sizes = [values.size for values in found[0].outputs]
+    method, signature, states = function.program.name, function.program.signature, len(found)
+    sizes = {
+        key: values.size
+        for (key, _), values in zip(signature.outputs, found[0].outputs, strict=True)
+    }
     lines = ['    {', '        int i;']
-    for (key, _), size in zip(outputs, sizes, strict=True):
-        lines.append(f'        {scalar} {key}[{states}][{size}];')
-    arguments = [f'{method}_{key}[i]' for key in inputs] + [f'{key}[i]' for key, _ in outputs]
-    call = f'{name}_{method}({", ".join(arguments)});'
+    lines += [f'        {dialect.scalar} {key}[{states}][{size}];' for key, size in sizes.items()]
+    arguments = [f'{method}_{key}[i]' for key, _ in signature.inputs]
+    arguments += [f'{key}[i]' for key in sizes]
+    call = f'{dialect.prefix}_{method}({", ".join(arguments)});'
     lines.append(f'        for (i = 0; i < {states}; ++i) {call}')
-    for (key, _), size in zip(outputs, sizes, strict=True):
-        label = method if len(outputs) == 1 else f'{method}: {key}'
+    for key, size in sizes.items():
+        label = method if len(sizes) == 1 else f'{method}: {key}'
         expected = f'{method}_{key}_expected[0]'
         call = f'compare("{label}", {key}[0], {expected}, {states * size})'
         lines.append(f'        failed += {call};')
