@@ -67,22 +67,9 @@ def casadi_files(
     if '__' in name or name.endswith('_'):
         raise ExportError(f'name {name!r} is none for CasADi; expected no __, and no _ at the end')
     dialect = Dialect(f'{name}_c')
-    programs: dict[str, Function] = {}
-    externals = ''
-    for function in exported:
-        key, partial = function.program.name, _derivatives(arm, function)
-        programs |= {each.program.name: each for each in (function, partial)}
-        signature = function.program.signature
-        ((result, shape),) = signature.outputs
-        rows, columns = (*shape, 1, 1)[:2]
-        given = [Matrix(each, size, 1) for each, size in signature.inputs]
-        blocks = [Matrix(f'jac_{result}_{x.name}', rows * columns, x.rows) for x in given]
-        externals += f'\n/* {about(function)} */'
-        external = _External(f'{name}_{key}', given, [Matrix(result, rows, columns)])
-        externals += external.definition(function, dialect)
-        unused = Matrix(f'out_{result}', rows, columns, dense=0)
-        external = _External(f'jac_{name}_{key}', [*given, unused], blocks)
-        externals += external.definition(partial, dialect)
+    pairs = [(function, _derivatives(arm, function)) for function in exported]
+    programs = {each.program.name: each for pair in pairs for each in pair}
+    externals = ''.join(_with_jacobian(name, *pair, dialect) for pair in pairs)
     inner = '\n\n'.join(definition(each, dialect) for each in programs.values())
     largest = max(size for each in programs.values() for _, size in each.program.signature.inputs)
     names = '\n     '.join(f'{name}_{function.program.name}' for function in exported)
@@ -104,6 +91,27 @@ def casadi_files(
 #undef EXPORTED
 """
     return {f'{name}_casadi.c': text}
+
+
+def _with_jacobian(name: str, function: Function, partial: Function, dialect: Dialect) -> str:
+    """Return the external functions of a function and of its Jacobian.
+
+    Args:
+        name: begins their names.
+        function: what is computed.
+        partial: computes its derivatives.
+        dialect: of both.
+    """
+    key, signature = function.program.name, function.program.signature
+    ((result, shape),) = signature.outputs
+    rows, columns = (*shape, 1, 1)[:2]
+    given = [Matrix(each, size, 1) for each, size in signature.inputs]
+    value = _External(f'{name}_{key}', given, [Matrix(result, rows, columns)])
+    unused = Matrix(f'out_{result}', rows, columns, dense=0)
+    blocks = [Matrix(f'jac_{result}_{x.name}', rows * columns, x.rows) for x in given]
+    slope = _External(f'jac_{name}_{key}', [*given, unused], blocks)
+    definitions = value.definition(function, dialect) + slope.definition(partial, dialect)
+    return f'\n/* {about(function)} */{definitions}'
 
 
 def _derivatives(arm: Dynamics, function: Function) -> Function:
