@@ -117,18 +117,7 @@ class Simulator:
         """
         check_friction(friction)
         self._time_step = checked_time_step(time_step)
-        self._unmoved: Sliding | None = None
-        if friction == 'none':
-            arm = arm.without_friction()
-        elif isinstance(joint_models.friction, FrictionSettings):
-            law, still = joint_models.friction.of(arm.model), np.zeros(arm.model.n)
-            self._unmoved = Sliding(law, still, still)
-            viscous = law.coefficients['viscous']
-            arm = Dynamics(
-                arm.model.with_actuation(viscous=viscous, coulomb=0.0),
-                snap=arm.programs.snap,
-                backend=arm.programs.backend,
-            )
+        arm, self._unmoved = _with_friction(arm, friction, joint_models)
         self._integrator = checked_integrator(integrator)
         self._joint_models = joint_models
         self._n = arm.model.n
@@ -147,6 +136,10 @@ class Simulator:
         self._no_forces = np.zeros((len(points), 3))
         self._carry({})
         self.reset(q, qd)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Compile all programs that a step may use."""
         with np.errstate(all='ignore'):
             self._moving(self._sliding, self.effort).warm_up(self._y)
             if self._contacts is not None:
@@ -456,6 +449,23 @@ class Simulator:
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         return finite_vector(self._unloaded.body.arm.model, name, value)
+
+
+def _with_friction(
+    arm: Dynamics, friction: str, joint_models: JointModels
+) -> tuple[Dynamics, Sliding | None]:
+    """Return the arm to compile steps of, and the dry friction that a law has apart from them."""
+    if friction == 'none':
+        return arm.without_friction(), None
+    if not isinstance(joint_models.friction, FrictionSettings):
+        return arm, None
+    law, still = joint_models.friction.of(arm.model), np.zeros(arm.model.n)
+    viscous_alone = Dynamics(
+        arm.model.with_actuation(viscous=law.coefficients['viscous'], coulomb=0.0),
+        snap=arm.programs.snap,
+        backend=arm.programs.backend,
+    )
+    return viscous_alone, Sliding(law, still, still)
 
 
 def _body(arm: Dynamics, joint_models: JointModels) -> Body:
