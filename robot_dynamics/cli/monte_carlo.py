@@ -9,6 +9,7 @@ import time
 from robot_dynamics.cli.options import add_robot, count, new_picture, number, positive, seed
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.simulation.ensembles.batch import Workers
 from robot_dynamics.simulation.ensembles.monte_carlo import (
     CONTROLLERS,
     TIME_STEP,
@@ -54,8 +55,8 @@ def monte_carlo(options: argparse.Namespace) -> int:
         else:
             with local_cluster(options.processes) as executor:
                 # The cost of Python per step does not depend on the number of arms.
-                workers = {'executor': executor, 'tasks': options.processes}
-                result = study(arm, progress=progress, **workers, **chosen)
+                workers = Workers(executor, options.processes)
+                result = study(arm, progress=progress, workers=workers, **chosen)
     elapsed = time.perf_counter() - began
     steps = len(CONTROLLERS) * options.samples * round(options.duration / TIME_STEP)
     print(f'{steps:.3g} steps of an arm in {elapsed:.1f} s, {steps / elapsed:.3g} per second')

@@ -11,7 +11,7 @@ from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.simulation.ensembles import monte_carlo
-from robot_dynamics.simulation.ensembles.batch import simulate_batch
+from robot_dynamics.simulation.ensembles.batch import Workers, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -70,7 +70,7 @@ def test_the_seed_determines_the_study(arm, result):
 def test_a_dask_cluster_gives_the_same_bits(arm, result):
     pytest.importorskip('distributed')
     with monte_carlo.local_cluster(2) as executor:
-        there = monte_carlo.study(arm, **SMALL, executor=executor, tasks=4)
+        there = monte_carlo.study(arm, **SMALL, workers=Workers(executor, 4))
         for name, error in result.tracking_error.items():
             np.testing.assert_array_equal(there.tracking_error[name], error)
         options = {'steps': 50, 'record_every': 5, 'perturbations': Perturbations(viscous=0.1)}

@@ -10,7 +10,7 @@ any number of threads, and any process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, as_completed
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -125,31 +125,26 @@ def simulate_batch(
     """
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
-    law = None
-    if isinstance(friction, FrictionSettings):
-        law = friction.of(arm.model)
-        if integrator != 'semi_implicit_euler':
-            raise ValueError(
-                f'integrator is {integrator!r}; with a friction law it must be semi_implicit_euler'
-            )
-    else:
-        check_friction(friction)
-        if friction == 'none':
-            arm, perturbations = arm.without_friction(), perturbations.without_friction()
+    law = _friction_law(arm, friction, integrator)
+    if friction == 'none':
+        arm, perturbations = arm.without_friction(), perturbations.without_friction()
     given |= perturbations.inputs(arm)
-    if evaluates_friction(integrator) and arm.joint_without_inertia is None:
-        viscous = np.atleast_2d(given.get('viscous', arm.model.viscous)).max(axis=0, initial=0.0)
-        require_resolved(fastest_friction(arm.model, arm.tree, viscous), integrator, h)
-    leading = leading_shape('simulate_batch', list(given), list(given.values()))
-    if len(leading) > 1:
-        raise ShapeError(f'simulate_batch: the arms have shape {leading}, expected a row (N,)')
-    shape = (*(leading or (1,)), arm.model.n)
-    start = State(*(np.broadcast_to(given[name], shape) for name in ('q', 'qd')))
+    _require_resolved(arm, given.get('viscous', arm.model.viscous), integrator, h)
+    start = _start(given, arm.model.n)
     control = checked_period('control_every', control_every)
     every = max(count, 1) if record_every is None else record_every
     record = checked_period('record_every', every)
     batch = Batch(arm, start, torques, perturbations, law, count, h, integrator, control, record)
-    return run(batch, progress) if executor is None else _run_on(executor, batch, tasks, progress)
+    if executor is None:
+        return run(batch, progress)
+    return _run_on(Workers(executor, tasks), batch, progress)
+
+
+class Workers(NamedTuple):
+    """An executor, and the number of tasks for it: as many as it can run at once."""
+
+    executor: Executor
+    tasks: int = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,12 +234,12 @@ def run(batch: Batch, progress: Progress | None = None) -> BatchRun:
     return BatchRun(np.array(recorded) * batch.time_step, *path)
 
 
-def _run_on(executor: Executor, batch: Batch, tasks: int, progress: Progress | None) -> BatchRun:
+def _run_on(workers: Workers, batch: Batch, progress: Progress | None) -> BatchRun:
     """Return the motions of a batch whose arms are divided among tasks."""
     count = len(batch.start.q)
-    tasks = min(checked_period('tasks', tasks), max(count, 1))
+    tasks = min(checked_period('tasks', workers.tasks), max(count, 1))
     cuts = [count * task // tasks for task in range(tasks + 1)]
-    futures = [executor.submit(run, batch.part(*cut)) for cut in pairwise(cuts)]
+    futures = [workers.executor.submit(run, batch.part(*cut)) for cut in pairwise(cuts)]
     for done, _ in enumerate(as_completed(futures), 1):
         if progress is not None:
             progress(batch.steps * done // tasks, batch.steps)
@@ -273,3 +268,43 @@ def _checked_arguments(
         return given, torques
     given['tau'] = as_vectors('simulate_batch', 'tau', torques, n)
     return given, given['tau']
+
+
+def _friction_law(
+    arm: Dynamics, friction: str | FrictionSettings, integrator: str
+) -> JointFriction | None:
+    """Return the law of friction; None: smooth friction of the model, or none.
+
+    Raises:
+        FrictionLawError: as `FrictionSettings.of`.
+        ValueError: an unknown name, or a law with another integrator than the default.
+    """
+    if not isinstance(friction, FrictionSettings):
+        check_friction(friction)
+        return None
+    law = friction.of(arm.model)
+    if integrator != 'semi_implicit_euler':
+        raise ValueError(
+            f'integrator is {integrator!r}; with a friction law it must be semi_implicit_euler'
+        )
+    return law
+
+
+def _require_resolved(arm: Dynamics, viscous: Array, integrator: str, h: float) -> None:
+    """Raise ValueError if viscous friction (..., n) of an arm could reverse a joint in a step."""
+    if evaluates_friction(integrator) and arm.joint_without_inertia is None:
+        largest = np.atleast_2d(viscous).max(axis=0, initial=0.0)
+        require_resolved(fastest_friction(arm.model, arm.tree, largest), integrator, h)
+
+
+def _start(given: Mapping[str, Array], n: int) -> State:
+    """Return positions and velocities (N, n) of as many arms as the arrays are for.
+
+    Raises:
+        ShapeError: the arrays are for different numbers of arms, or not for a row of them.
+    """
+    leading = leading_shape('simulate_batch', list(given), list(given.values()))
+    if len(leading) > 1:
+        raise ShapeError(f'simulate_batch: the arms have shape {leading}, expected a row (N,)')
+    shape = (*(leading or (1,)), n)
+    return State(*(np.broadcast_to(given[name], shape) for name in ('q', 'qd')))

@@ -31,7 +31,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Switches, Trajectory, pd_gains
 from robot_dynamics.control.swing import swing
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, simulate_batch
+from robot_dynamics.simulation.ensembles.batch import BatchRun, Progress, Workers, simulate_batch
 from robot_dynamics.simulation.ensembles.perturbations import Perturbations, payload_parameters
 from robot_dynamics.simulation.ensembles.tracking import Tracking
 
@@ -100,8 +100,7 @@ def study(
     duration: float = 4.0,
     seed: int = 0,
     progress: Progress | None = None,
-    executor: Executor | None = None,
-    tasks: int = 8,
+    workers: Workers | None = None,
 ) -> Study:
     """Return the tracking errors of random arms.
 
@@ -113,8 +112,7 @@ def study(
         duration: of the motion, s.
         seed: of the random numbers.
         progress: as of `simulate_batch`.
-        executor: likewise.
-        tasks: likewise.
+        workers: executor and tasks as of `simulate_batch`; None: this process.
 
     Raises:
         ModelError: a payload is negative, or the arm has no dynamics.
@@ -135,8 +133,7 @@ def study(
             perturbations=drawn.perturbations,
             record_every=RECORD_EVERY,
             progress=_part(progress, k, len(CONTROLLERS)),
-            executor=executor,
-            tasks=tasks,
+            **({} if workers is None else workers._asdict()),
         )
         errors[name] = tracking_error(arm, link, motion, run)
     return Study(payload, drawn.payload_error, errors)
