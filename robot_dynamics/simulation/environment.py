@@ -368,10 +368,9 @@ def touching_step(
     """
     n, p = len(start.q), contacts.positions(start.q)
     if not F.any():
-        torque = np.zeros(n)
-        state = step(torque)
-        if not (contacts.touched(p) or contacts.touched(contacts.positions(state.q[:n]))):
-            return TouchingStep(state, torque, F)
+        free = _free_step(contacts, p, n, step)
+        if free is not None:
+            return TouchingStep(free, np.zeros(n), F)
     J = contacts.jacobian(start.q + h / 2 * start.qd)
     A = J @ mobility() @ J.T  # velocities per impulse
     last = limit = np.inf
@@ -403,6 +402,14 @@ def touching_step(
         f'{size:.2g} N after {ROUNDS} rounds; expected a shorter step, less '
         'stiffness or a higher slip_speed'
     )
+
+
+def _free_step(contacts: PointContacts, p: Array, n: int, step: OutsideStep) -> State | None:
+    """Return the state of n joints after a step from points p (m, 3); None if one is touched."""
+    state = step(np.zeros(n))
+    if contacts.touched(p) or contacts.touched(contacts.positions(state.q[:n])):
+        return None
+    return state
 
 
 def _block_diagonal(blocks: Array) -> Array:
