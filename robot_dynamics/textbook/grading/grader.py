@@ -9,12 +9,19 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.operational_space import ALL_DIRECTIONS
 from robot_dynamics.formulations.task_space import check_regular
 from robot_dynamics.textbook.grading.functions import FORMS, Function, FunctionError
 from robot_dynamics.textbook.grading.grading_examination import Examination
 from robot_dynamics.textbook.grading.grading_report import Report, merged
-from robot_dynamics.textbook.grading.references import Model, Robot, free_states, reference
+from robot_dynamics.textbook.grading.references import (
+    Model,
+    Reference,
+    Robot,
+    free_states,
+    reference,
+)
 from robot_dynamics.textbook.grading.shared_laws import check_against_reference, check_together
 from robot_dynamics.textbook.grading.single_laws import check_alone
 
@@ -88,27 +95,57 @@ def check(
     Sources: Spong, Hutchinson and Vidyasagar, sections 6.3 to 6.5; Lynch and Park, draft, sections
     9.5 and 9.6; `validation.identities`.
     """
-    arguments = locals()
-    present = {name: f for name in FORMS if (f := arguments[name]) is not None}
-    if not present:
+    functions = _given(
+        inverse_dynamics=inverse_dynamics,
+        mass_matrix=mass_matrix,
+        coriolis_matrix=coriolis_matrix,
+        coriolis_torque=coriolis_torque,
+        gravity_torque=gravity_torque,
+        forward_dynamics=forward_dynamics,
+        kinetic_energy=kinetic_energy,
+        potential_energy=potential_energy,
+        generalized_momentum=generalized_momentum,
+        hamiltonian=hamiltonian,
+        friction_torque=friction_torque,
+        regressor=regressor,
+        task_inertia=task_inertia,
+        task_bias=task_bias,
+    )
+    return _graded(functions, robot, joints, frame, directions, tolerance)
+
+
+def _given(**functions: Callable[..., Any] | None) -> dict[str, Callable[..., Any]]:
+    """Return the functions that are not None, in the order of FORMS.
+
+    Raises:
+        FunctionError: all are None.
+    """
+    given = {name: f for name in FORMS if (f := functions[name]) is not None}
+    if not given:
         raise FunctionError(f'no function is given; expected one or more of {", ".join(FORMS)}')
-    known = None if robot is None else reference(robot)
-    if 'regressor' in present and known is None:
-        raise FunctionError('regressor is given without a robot; expected one, for its parameters')
-    n = known.n if known is not None else joints or _number_of_joints(present)
-    if n < 1 or joints not in (None, n):
-        raise FunctionError(f'joints is {joints}; expected {"1 or more" if n < 1 else n}')
-    columns = known.columns() if known is not None and 'regressor' in present else 0
+    return given
+
+
+def _graded(
+    given: dict[str, Callable[..., Any]],
+    robot: Robot | None,
+    joints: int | None,
+    frame: str,
+    directions: Sequence[int],
+    tolerance: float,
+) -> Report:
+    """Return the report on these functions; the other arguments and errors are as of `check`."""
+    known = _reference(given, robot)
+    n = _number_of_joints(given, known, joints)
+    columns = known.columns() if known is not None and 'regressor' in given else 0
     sizes = {'n': n, 'm': len(directions), 'l': columns}
-    functions = {name: Function(name, f, sizes) for name, f in present.items()}
+    functions = {name: Function(name, f, sizes) for name, f in given.items()}
     rng = np.random.default_rng(0)
     states = free_states(n, STATES, rng) if known is None else known.states(STATES, rng)
-    if task_inertia is not None or task_bias is not None:
+    if 'task_inertia' in given or 'task_bias' in given:
         if not isinstance(known, Model):
             raise FunctionError(f'robot is {robot!r}; Lambda and eta need a model and a frame')
-        known.set_task(frame, directions)
-        for q in states.q:
-            check_regular(known.jacobians[''](q))
+        _set_regular_task(known, frame, directions, states.q)
     examination = Examination(functions, n, states, known, tolerance)
     check_alone(examination)
     if known is not None:
@@ -123,7 +160,44 @@ def check(
     )
 
 
-def _number_of_joints(functions: dict[str, Callable[..., Any]]) -> int:
+def _reference(given: dict[str, Callable[..., Any]], robot: Robot | None) -> Reference | None:
+    """Return what the functions are compared with; None without a robot.
+
+    Raises:
+        FunctionError: a regressor is given without a robot.
+    """
+    known = None if robot is None else reference(robot)
+    if 'regressor' in given and known is None:
+        raise FunctionError('regressor is given without a robot; expected one, for its parameters')
+    return known
+
+
+def _number_of_joints(
+    given: dict[str, Callable[..., Any]], known: Reference | None, joints: int | None
+) -> int:
+    """Return the number of joints: of the robot, as wanted, or that all functions accept.
+
+    Raises:
+        FunctionError: `joints` is less than 1, or not that of the robot.
+    """
+    n = known.n if known is not None else joints or _smallest_number_of_joints(given)
+    if n < 1 or joints not in (None, n):
+        raise FunctionError(f'joints is {joints}; expected {"1 or more" if n < 1 else n}')
+    return n
+
+
+def _set_regular_task(known: Model, frame: str, directions: Sequence[int], q: Array) -> None:
+    """Add Lambda and eta to a model.
+
+    Raises:
+        SingularityError: J is singular at one of the postures q (k, n).
+    """
+    known.set_task(frame, directions)
+    for posture in q:
+        check_regular(known.jacobians[''](posture))
+
+
+def _smallest_number_of_joints(functions: dict[str, Callable[..., Any]]) -> int:
     """Return the smallest number of joints with which every function returns its shape."""
     for n in range(1, MOST_JOINTS + 1):
         under_test = [Function(name, f, {'n': n}) for name, f in functions.items()]
