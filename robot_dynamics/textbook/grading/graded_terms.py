@@ -148,48 +148,56 @@ def sources(functions: Mapping[str, Function], n: int) -> list[Source]:
 
 
 def _sources_of(name: str, f: Function, n: int) -> list[Source]:
-    one_term: dict[str, tuple[str, str, VectorFunction]] = {
+    if name == 'inverse_dynamics':
+        return _three_sources(name, terms_of_inverse_dynamics(f, n))
+    if name == 'forward_dynamics':
+        return _three_sources(name, terms_of_forward_dynamics(f, n))
+    if name == 'hamiltonian':
+        return _sources_of_hamiltonian(name, f, n)
+    if name in ('friction_torque', 'regressor'):
+        return []
+    return [_only_source(name, f, n)]
+
+
+def _only_source(name: str, f: Function, n: int) -> Source:
+    """Return the term of a function that determines no other."""
+    inertia = f'the inertia matrix of {name}'
+    found: dict[str, tuple[str, str, VectorFunction]] = {
         'mass_matrix': ('M', name, lambda q, qd: f(q)),
         'coriolis_matrix': ('h', f'C qd of {name}', lambda q, qd: f(q, qd) @ qd),
         'coriolis_torque': ('h', name, f),
         'gravity_torque': ('g', name, lambda q, qd: f(q)),
-        'kinetic_energy': (
+        'kinetic_energy': ('M', inertia, lambda q, qd: matrix_of_energy(f, q)),
+        'generalized_momentum': (
             'M',
-            f'the inertia matrix of {name}',
-            lambda q, qd: matrix_of_energy(f, q),
+            inertia,
+            lambda q, qd: np.stack([f(q, x) for x in np.eye(n)], 1),
         ),
         'task_inertia': ('Lambda', name, lambda q, qd: f(q)),
         'task_bias': ('eta', name, f),
         'potential_energy': ('g', f'the gradient of {name}', lambda q, qd: gradient(f, q)),
     }
-    if name in one_term:
-        return [Source(name, *one_term[name])]
-    if name in ('friction_torque', 'regressor'):
-        return []
-    if name == 'generalized_momentum':
-        text = f'the inertia matrix of {name}'
-        return [Source(name, 'M', text, lambda q, qd: np.stack([f(q, x) for x in np.eye(n)], 1))]
-    if name == 'hamiltonian':
-        zero = np.zeros(n)
-        return [
-            Source(
-                name,
-                'M',
-                f'the inertia matrix of {name}',
-                lambda q, qd: inverse(matrix_of_energy(lambda x, p: f(x, p) - f(x, zero), q)),
-            ),
-            Source(
-                name,
-                'g',
-                f'the gradient of {name}',
-                lambda q, qd: gradient(lambda x: f(x, zero), q),
-            ),
-        ]
-    terms_of = {
-        'inverse_dynamics': terms_of_inverse_dynamics,
-        'forward_dynamics': terms_of_forward_dynamics,
-    }
-    terms = terms_of[name](f, n)
+    return Source(name, *found[name])
+
+
+def _sources_of_hamiltonian(name: str, H: Function, n: int) -> list[Source]:
+    zero = np.zeros(n)
+
+    def M(q: Array, qd: Array) -> Array:
+        # H(q, p) - H(q, 0) = 1/2 p^T M^-1 p
+        return inverse(matrix_of_energy(lambda x, p: H(x, p) - H(x, zero), q))
+
+    def g(q: Array, qd: Array) -> Array:
+        return gradient(lambda x: H(x, zero), q)
+
+    return [
+        Source(name, 'M', f'the inertia matrix of {name}', M),
+        Source(name, 'g', f'the gradient of {name}', g),
+    ]
+
+
+def _three_sources(name: str, terms: Terms) -> list[Source]:
+    """Return M, h and g of a function that determines all three."""
     return [
         Source(name, 'M', f'the inertia matrix of {name}', lambda q, qd: terms.M(q)),
         Source(name, 'h', f'the Coriolis torque of {name}', terms.h),
