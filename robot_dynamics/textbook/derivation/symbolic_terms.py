@@ -250,6 +250,15 @@ class _Ring:
 # -- energies -----------------------------------------------------------------------------------
 
 
+class _BodyMotion(NamedTuple):
+    """Pose of a body in the base frame, and its Jacobians with respect to the bodies' joints."""
+
+    R_w: Array  # (3, 3)
+    p_w: Array  # (3,) of its origin
+    Jw: Array  # (3, nb) in its axes
+    Jv: Array  # (3, nb) of its origin, in its axes
+
+
 def _energies(
     model: RobotModel,
     bodies: list[Body],
@@ -262,38 +271,50 @@ def _energies(
     M, P = np.full((nb, nb), zero, dtype=object), zero
     norm = float(np.linalg.norm(model.gravity))
     down = ring.constants(model.gravity / norm if norm else model.gravity)
-    R_w: list[Array] = []
-    p_w: list[Array] = []
-    Jw: list[Array] = []  # of each body, in its axes
-    Jv: list[Array] = []  # of its origin
+    motions: list[_BodyMotion] = []
     for i, body in enumerate(bodies):
         p = int(model.parent[i])
-        R_pi = ring.constants(model.placement[i, :3, :3])
-        axis = ring.constants(model.axis[i])
-        arm = ring.array(body.origin)
-        if model.revolute[i]:
-            R_pi = R_pi @ ring.rotation(i, model.axis[i])
-        else:
-            arm = arm + R_pi @ axis * ring.element(positions[i])
-        if p < 0:
-            w = v = np.full((3, nb), zero, dtype=object)
-            R_w.append(R_pi)
-            p_w.append(arm)
-        else:
-            w, v = R_pi.T @ Jw[p], R_pi.T @ (Jv[p] + _crossed(Jw[p], arm))
-            R_w.append(R_w[p] @ R_pi)
-            p_w.append(p_w[p] + R_w[p] @ arm)
-        w, v = w.copy(), v.copy()
-        moved = w if model.revolute[i] else v
-        moved[:, i] = moved[:, i] + axis
-        Jw.append(w)
-        Jv.append(v)
+        position = None if model.revolute[i] else ring.element(positions[i])
+        at = _body_motion(model, i, body, position, motions[p] if p >= 0 else None, ring)
+        motions.append(at)
         com, m = ring.array(body.com), ring.element(body.mass)
-        Jc = v + _crossed(w, com)
-        M = M + (Jc.T @ Jc) * m + w.T @ ring.array(body.inertia) @ w
+        Jc = at.Jv + _crossed(at.Jw, com)
+        M = M + (Jc.T @ Jc) * m + at.Jw.T @ ring.array(body.inertia) @ at.Jw
         # P = -m g^T p
-        P = P - m * ring.element(gravity) * (down @ (p_w[i] + R_w[i] @ com))
+        P = P - m * ring.element(gravity) * (down @ (at.p_w + at.R_w @ com))
     return M, P
+
+
+def _body_motion(
+    model: RobotModel, i: int, body: Body, position: Any, parent: _BodyMotion | None, ring: _Ring
+) -> _BodyMotion:
+    """Return the motion of body i.
+
+    Args:
+        model: the robot.
+        i: index of the body.
+        body: with letters.
+        position: of its joint, if that is prismatic.
+        parent: motion of its parent; None: it moves on the base.
+        ring: of the polynomials.
+    """
+    R_pi = ring.constants(model.placement[i, :3, :3])
+    axis = ring.constants(model.axis[i])
+    arm = ring.array(body.origin)
+    if model.revolute[i]:
+        R_pi = R_pi @ ring.rotation(i, model.axis[i])
+    else:
+        arm = arm + R_pi @ axis * position
+    if parent is None:
+        w = v = np.full((3, model.nb), ring.ring(0), dtype=object)
+        R_w, p_w = R_pi, arm
+    else:
+        w, v = R_pi.T @ parent.Jw, R_pi.T @ (parent.Jv + _crossed(parent.Jw, arm))
+        R_w, p_w = parent.R_w @ R_pi, parent.p_w + parent.R_w @ arm
+    w, v = w.copy(), v.copy()
+    moved = w if model.revolute[i] else v
+    moved[:, i] = moved[:, i] + axis
+    return _BodyMotion(R_w, p_w, w, v)
 
 
 def _crossed(w: Array, r: Array) -> Array:
