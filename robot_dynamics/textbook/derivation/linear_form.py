@@ -11,6 +11,7 @@ Source: Spong, Hutchinson and Vidyasagar, (6.122)-(6.133).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
@@ -59,6 +60,7 @@ class Function(NamedTuple):
 
 
 Combination = dict[Exponents, Number]  # coefficients of products of parameters
+Part = dict[Function, Combination]  # the combination that multiplies each function
 
 
 def linear_form(letters: Letters, terms: SymbolicTerms) -> tuple[Any, Any]:
@@ -73,31 +75,13 @@ def linear_form(letters: Letters, terms: SymbolicTerms) -> tuple[Any, Any]:
     known = tuple(p.kind in 'gd' for p in terms.parameters)
     if all(known):
         raise ModelError('Y and Theta need parameters with letters; they are written as numbers')
-    inertia = {(i, j): _by_function(terms.M[i][j], known) for i in n for j in n}
-    gravity = [_by_function(g, known) for g in terms.g]
-    basis = _Basis()
-    for part in [*(inertia[i, j] for i in n for j in n if j >= i), *gravity]:
-        # Constants first, as in the books.
-        for function in sorted(part, key=lambda f: sum(abs(float(k)) for k in f.wave[0])):
-            basis.coordinates(part[function])
-    sums: list[defaultdict[tuple[int, Any], Any]] = [defaultdict(int) for _ in n]
-
-    def add(i: int, part: dict[Function, Combination], rate: Any) -> None:
-        for function, combination in part.items():
-            value = letters.wave(*function.wave) * letters.monomial(function.known)
-            for k, c in enumerate(basis.coordinates(combination)):
-                if c:
-                    sums[i][k, value] += number_expression(c) * rate
-
-    for i in n:
-        add(i, gravity[i], sympy.Integer(1))
-        for j in n:
-            add(i, inertia[i, j], letters.qdd[j])
-            for k in n:
-                rate = letters.qd[j] * letters.qd[k]
-                add(i, _by_function(terms.Gamma[i][j][k], known), rate)
+    parts = _parts(terms, known)
+    basis = _basis(parts)
+    rows = [_row(letters, parts, basis, i) for i in n]
     count = range(len(basis.combinations))
-    Y = [[sum(value * x for (m, value), x in sums[i].items() if m == k) for k in count] for i in n]
+    Y = [
+        [sum(value * x for (m, value), x in row.items() if m == k) for k in count] for row in rows
+    ]
     one = (Fraction(0),) * len(terms.g)
     Theta = [
         letters.by_mass({Term(one, False, e): c for e, c in combination.items()})
@@ -106,7 +90,63 @@ def linear_form(letters: Letters, terms: SymbolicTerms) -> tuple[Any, Any]:
     return sympy.Matrix(Y), sympy.Matrix(Theta)
 
 
-def _by_function(terms: TrigonometricSum, known: tuple[bool, ...]) -> dict[Function, Combination]:
+class _Parts(NamedTuple):
+    """The terms of the equation of motion by functions of the posture."""
+
+    inertia: list[list[Part]]  # (n, n)
+    Gamma: list[list[list[Part]]]  # (n, n, n)
+    gravity: list[Part]  # (n,)
+
+
+def _parts(terms: SymbolicTerms, known: tuple[bool, ...]) -> _Parts:
+    return _Parts(
+        [[_by_function(m_ij, known) for m_ij in row] for row in terms.M],
+        [[[_by_function(x, known) for x in row] for row in matrix] for matrix in terms.Gamma],
+        [_by_function(g_i, known) for g_i in terms.g],
+    )
+
+
+def _basis(parts: _Parts) -> _Basis:
+    """Return the combinations of parameters in M and in g, those of constants first in each."""
+    basis = _Basis()
+    upper = [m_ij for i, row in enumerate(parts.inertia) for m_ij in row[i:]]
+    for part in [*upper, *parts.gravity]:
+        # Constants first, as in the books.
+        for function in sorted(part, key=lambda f: sum(abs(float(k)) for k in f.wave[0])):
+            basis.coordinates(part[function])
+    return basis
+
+
+def _row(letters: Letters, parts: _Parts, basis: _Basis, i: int) -> dict[tuple[int, Any], Any]:
+    """Return the factors of row i of Y, by column and function of the posture."""
+    import sympy
+
+    n = range(len(parts.gravity))
+    row: defaultdict[tuple[int, Any], Any] = defaultdict(int)
+
+    def add(part: Part, rate: Any) -> None:
+        for k, value, c in _summands(letters, part, basis):
+            row[k, value] += c * rate
+
+    # tau_i = g_i + sum_j m_ij qdd_j + sum_j sum_k Gamma_ijk qd_j qd_k
+    add(parts.gravity[i], sympy.Integer(1))
+    for j in n:
+        add(parts.inertia[i][j], letters.qdd[j])
+        for k in n:
+            add(parts.Gamma[i][j][k], letters.qd[j] * letters.qd[k])
+    return row
+
+
+def _summands(letters: Letters, part: Part, basis: _Basis) -> Iterator[tuple[int, Any, Any]]:
+    """Yield the column of Y, the function of the posture and the factor of each summand."""
+    for function, combination in part.items():
+        value = letters.wave(*function.wave) * letters.monomial(function.known)
+        for k, c in enumerate(basis.coordinates(combination)):
+            if c:
+                yield k, value, number_expression(c)
+
+
+def _by_function(terms: TrigonometricSum, known: tuple[bool, ...]) -> Part:
     """Return the combination of parameters that multiplies each function."""
     parts: defaultdict[Function, Combination] = defaultdict(dict)
     for (K, is_sine, exponents), c in terms.items():
