@@ -84,11 +84,7 @@ def limit_findings(
         if joint.type == 'revolute' and joint.has_limit:
             yield from _angles(joint)
         if joint.type in ('revolute', 'prismatic') and _transposed(joint):
-            low, high = (f'{end:.12g}' for end in (joint.lower, joint.upper))
-            message = f'limits {low} and {high} have the same digits, two of them transposed'
-            for end in (joint.lower, joint.upper) if joint.type == 'revolute' else ():
-                if _is_round_angle(end) and not _is_round_angle(joint.lower + joint.upper - end):
-                    message += f'; {end:.12g} rad are {round(end / DEGREE)} degrees'
+            message = _transposed_digits(joint)
             yield Finding('info', 'limit-digits', joint.name, message, tag='joint')
 
 
@@ -104,6 +100,16 @@ def _transposed(joint: Joint) -> bool:
     i, k = apart
     beside = k - i == 1 or low[i + 1 : k] == '.'
     return beside and low[i] == high[k] and low[k] == high[i]
+
+
+def _transposed_digits(joint: Joint) -> str:
+    """Return that two digits are transposed, and which of the two limits is a round angle."""
+    low, high = (f'{end:.12g}' for end in (joint.lower, joint.upper))
+    message = f'limits {low} and {high} have the same digits, two of them transposed'
+    for end in (joint.lower, joint.upper) if joint.type == 'revolute' else ():
+        if _is_round_angle(end) and not _is_round_angle(joint.lower + joint.upper - end):
+            message += f'; {end:.12g} rad are {round(end / DEGREE)} degrees'
+    return message
 
 
 def _is_round_angle(angle: float) -> bool:
