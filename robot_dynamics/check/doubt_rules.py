@@ -34,14 +34,17 @@ MESSAGES = {
 
 
 def doubt_findings(
-    robot: Description, twins: list[Twins], told: Collection[str], compared: Description | None
+    robot: Description,
+    twins: list[Twins],
+    axes_known: Collection[str],
+    compared: Description | None,
 ) -> Iterator[Finding]:
     """Yield what cannot be told of joints that carry mass and of links that are moved.
 
     Args:
         robot: the description.
         twins: its mirrored twins.
-        told: joints whose twins show their direction.
+        axes_known: joints whose twins show their direction.
         compared: the reference; elements that it has are compared with it.
     """
     alike = {link.name for pair in twins if pair.same(robot) for link in (pair.one, pair.two)}
@@ -52,7 +55,7 @@ def doubt_findings(
         if (joint.moves or robot.links[joint.child].body.mass) and not (
             compared and joint.name in compared.joints
         ):
-            yield from _doubts(joint.name, 'joint', _joint(robot, joint, told))
+            yield from _doubts(joint.name, 'joint', _joint(robot, joint, axes_known))
     for link in robot.links.values():
         moved = robot.rigid.get(link.name) in robot.inward and link.body.mass
         known = link.name in alike or (compared and link.name in compared.links)
@@ -65,7 +68,7 @@ def _doubts(name: str, tag: str, kinds: Iterator[str]) -> Iterator[Finding]:
         yield Finding('info', 'cannot-tell', name, MESSAGES[kind], (), tag, (kind,))
 
 
-def _joint(robot: Description, joint: Joint, told: Collection[str]) -> Iterator[str]:
+def _joint(robot: Description, joint: Joint, axes_known: Collection[str]) -> Iterator[str]:
     p, rpy = joint.placement[:3, 3], joint.rpy
     near = robot.links[joint.parent].geometry.solids and plausible(robot, joint, p)
     if p.any() and not near and not same_place(robot, joint, p):
@@ -74,7 +77,7 @@ def _joint(robot: Description, joint: Joint, told: Collection[str]) -> Iterator[
     known = round_angles(joint) or any(np.allclose(np.abs(o), np.abs(rpy)) for o in others)
     if np.abs(rpy).max() > LARGE_ANGLE and not known:
         yield 'rpy-degrees'
-    if joint.moves and joint.name not in told:
+    if joint.moves and joint.name not in axes_known:
         yield 'joint-flipped'
 
 

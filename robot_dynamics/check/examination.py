@@ -23,7 +23,7 @@ from robot_dynamics.check.placement_rules import placement_findings
 from robot_dynamics.check.reference_rules import reference_findings
 from robot_dynamics.check.structure_rules import structure_findings
 from robot_dynamics.check.twin_rules import (
-    told_directions,
+    known_axes,
     twin_inertia_findings,
     twin_joint_findings,
     twin_limits,
@@ -158,7 +158,7 @@ def _doubts(
 ) -> Iterator[Finding]:
     """Yield what cannot be told, except of what is named."""
     named = {(f.element, f.kind) for f in found}
-    for doubt in doubt_findings(robot, twins, told_directions(robot, twins), right):
+    for doubt in doubt_findings(robot, twins, known_axes(robot, twins), right):
         if not any((doubt.element, kind) in named for kind in doubt.slips):
             yield doubt
 

@@ -148,15 +148,15 @@ def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Find
             yield _flipped(axes, pairs, reason)
 
 
-def told_directions(robot: Description, twins: list[Twins]) -> set[str]:
+def known_axes(robot: Description, twins: list[Twins]) -> set[str]:
     """Return the joints whose mirrored twins would show an opposite axis."""
     pairs = _all_axes(robot, twins)
-    told = set()
+    axes_known = set()
     for axes in pairs:
         opposite = axes._replace(two=replace(axes.two, axis=-axes.two.axis), b=-axes.b)
         if _reason(opposite, [opposite if other is axes else other for other in pairs]):
-            told |= {axes.one.name, axes.two.name}
-    return told
+            axes_known |= {axes.one.name, axes.two.name}
+    return axes_known
 
 
 def _all_axes(robot: Description, twins: list[Twins]) -> list[_Axes]:
