@@ -18,7 +18,7 @@ from robot_dynamics.common.spatial import Array, pose
 from robot_dynamics.core.model.joints import joint_transform
 from robot_dynamics.urdf.elements import is_revolute, origin_pose, unit_axis
 from robot_dynamics.urdf.reader import read_urdf
-from robot_dynamics.urdf.tree import Motion, joint_motions, link_tree
+from robot_dynamics.urdf.tree import JointMotion, joint_motions, link_tree
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class LinkFrame:
     placement: Array  # (4, 4) pose of the joint in the parent
     axis: Array  # (3,) of the joint, zero if it is fixed
     revolute: bool
-    motion: Motion
+    motion: JointMotion
 
     @property
     def coordinate(self) -> str | None:
@@ -75,7 +75,7 @@ def link_frames(xml_text: str | bytes, locked: Mapping[str, float] | None = None
     return LinkFrames(robot.name, tree.root, frames)
 
 
-def _frame(joint: Any, motion: Motion) -> LinkFrame:
+def _frame(joint: Any, motion: JointMotion) -> LinkFrame:
     fixed = joint.type == 'fixed'
     return LinkFrame(
         link=joint.child,

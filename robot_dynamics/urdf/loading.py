@@ -40,7 +40,7 @@ from robot_dynamics.urdf.elements import (
 )
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
 from robot_dynamics.urdf.robot_files import robot_file
-from robot_dynamics.urdf.tree import LinkTree, Motion, joint_motions, link_tree
+from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
 
 ROUNDING = 1e-9  # of limits in rad or m
 
@@ -176,7 +176,7 @@ def _robot(
 
 
 def _merged(
-    tree: LinkTree, motions: Mapping[str, Motion]
+    tree: LinkTree, motions: Mapping[str, JointMotion]
 ) -> tuple[list[_Body], dict[str, tuple[int, Array]]]:
     """Return the moving bodies and, for each link in tree order, its body and pose in it."""
     bodies: list[_Body] = []
@@ -198,7 +198,7 @@ def _merged(
 
 def _model(
     name: str,
-    motions: Mapping[str, Motion],
+    motions: Mapping[str, JointMotion],
     bodies: list[_Body],
     frames: Mapping[str, tuple[int, Array]],
     inertials: Mapping[str, Inertial],
@@ -234,7 +234,7 @@ def _model(
 
 
 def _coordinates(
-    motions: Mapping[str, Motion], bodies: list[_Body]
+    motions: Mapping[str, JointMotion], bodies: list[_Body]
 ) -> tuple[list[Any], Array, Array]:
     """Return the joints that are coordinates, in tree order, and S, s0 of q_body = S q + s0."""
     moved = [motions[body.joint.name] for body in bodies]

@@ -20,7 +20,7 @@ from robot_dynamics.common.errors import ModelError
 from robot_dynamics.urdf.rules import MAX_NUMBER
 
 
-class Motion(NamedTuple):
+class JointMotion(NamedTuple):
     """A joint's position as multiplier * q[coordinate] + offset, in rad or m."""
 
     coordinate: str | None = None
@@ -81,7 +81,7 @@ def link_tree(robot: Any) -> LinkTree:
 
 def joint_motions(
     tree: LinkTree, locked: Mapping[str, float], tip_link: str | None
-) -> dict[str, Motion]:
+) -> dict[str, JointMotion]:
     """Return the motion of each joint; fixed and locked joints have no coordinate.
 
     Args:
@@ -94,7 +94,7 @@ def joint_motions(
         ModelError: a mimic has no leader, or a name or value is wrong.
     """
     motions = {
-        name: Motion() if joint.type == 'fixed' else _mimicked(joint, tree.joints)
+        name: JointMotion() if joint.type == 'fixed' else _mimicked(joint, tree.joints)
         for name, joint in tree.joints.items()
     }
     values = _locked_values(motions, locked)
@@ -152,7 +152,7 @@ def _reject_loop(tree: LinkTree, inward: Mapping[str, Any]) -> None:
     )
 
 
-def _mimicked(joint: Any, joints: Mapping[str, Any]) -> Motion:
+def _mimicked(joint: Any, joints: Mapping[str, Any]) -> JointMotion:
     """Return the motion of a moving joint in the coordinate of its last leader."""
     multiplier, offset, chain = 1.0, 0.0, {joint.name: joint}
     while joint.mimic is not None:
@@ -169,7 +169,7 @@ def _mimicked(joint: Any, joints: Mapping[str, Any]) -> Motion:
             f'joint {next(iter(chain))!r} mimics {joint.name!r} with multiplier {multiplier:g} '
             f'and offset {offset:g}; expected at most {MAX_NUMBER:g} each'
         )
-    return Motion(joint.name, multiplier, offset)
+    return JointMotion(joint.name, multiplier, offset)
 
 
 def _leader(joint: Any, joints: Mapping[str, Any]) -> Any:
@@ -184,7 +184,9 @@ def _leader(joint: Any, joints: Mapping[str, Any]) -> Any:
     return leader
 
 
-def _locked_values(motions: Mapping[str, Motion], locked: Mapping[str, float]) -> dict[str, float]:
+def _locked_values(
+    motions: Mapping[str, JointMotion], locked: Mapping[str, float]
+) -> dict[str, float]:
     """Return the locked values as floats, once each is checked to be that of a coordinate."""
     values = {}
     for name, value in locked.items():
@@ -212,12 +214,12 @@ def _finite(name: str, value: Any) -> float:
     return number
 
 
-def _with_locked(motion: Motion, values: Mapping[str, float]) -> Motion:
+def _with_locked(motion: JointMotion, values: Mapping[str, float]) -> JointMotion:
     """Return the motion with locked coordinates replaced by their values."""
     if motion.coordinate is None or motion.multiplier == 0:
-        return Motion(offset=motion.offset)
+        return JointMotion(offset=motion.offset)
     if motion.coordinate in values:
-        return Motion(offset=motion.multiplier * values[motion.coordinate] + motion.offset)
+        return JointMotion(offset=motion.multiplier * values[motion.coordinate] + motion.offset)
     return motion
 
 
