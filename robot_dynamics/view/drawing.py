@@ -81,15 +81,8 @@ class Drawing:
         self._tip_frame = self._frame('/tip/frame')
         self._meshes: list[Any] = []
         self._ellipsoids = self._add_inertia_ellipsoids()
-        reach = sizes.reach
-        self._coms = [
-            self._scene.add_icosphere(f'/com/{i}', radius=float(radius), color=COM)
-            for i, radius in enumerate(_com_radii(model, reach))
-        ]
-        self._rings = [
-            self._lines(f'/robot/{i}/ring', ring(model, i, sizes), (150, 156, 166), 0.004)
-            for i in sorted({driven_body(model, k) for k in range(model.n)})
-        ]
+        self._coms = self._add_coms()
+        self._rings = self._add_rings()
         self._skeleton = self._lines('/skeleton', np.zeros((1, 2, 3)), (60, 64, 72), 0.012)
         self._torques = [self._add_arrows(j) for j in range(model.n)]
         self._gravity = self._arrows('/gravity', np.zeros((1, 2, 3)), GRAVITY, 0.007)
@@ -101,23 +94,12 @@ class Drawing:
             self._arrows(f'/external/{name}', np.zeros((1, 2, 3)), rgb(COLOURS[name]), 0.01)
             for name in EXTERNAL
         ]
-        # Without the test of depth, the meshes of a hand do not hide its handle.
-        self._handle = self._scene.add_transform_controls(
-            '/force/handle',
-            scale=0.3 * reach,
-            disable_rotations=True,
-            depth_test=False,
-            visible=False,
-        )
-        self._tip_handle = self._scene.add_transform_controls(
-            '/tip/handle',
-            scale=0.3 * reach,
-            disable_rotations=model.n < 6,
-            depth_test=False,
-            visible=False,
-        )
+        self._handle = self._add_handle('/force/handle', turns=False)
+        self._tip_handle = self._add_handle('/tip/handle', turns=model.n >= 6)
         self._dragging = self._dragging_tip = False
-        self._payload = self._scene.add_icosphere('/payload', radius=0.04 * reach, color=PAYLOAD)
+        self._payload = self._scene.add_icosphere(
+            '/payload', radius=0.04 * sizes.reach, color=PAYLOAD
+        )
         self._tip = {
             'manipulability at the tip': self._ellipsoid('/tip/velocity', MANIPULABILITY),
             'apparent inertia at the tip': self._ellipsoid('/tip/inertia', TIP_INERTIA),
@@ -167,6 +149,21 @@ class Drawing:
                 self._place_ellipsoid(node, found)
                 nodes.append(node)
         return nodes
+
+    def _add_coms(self) -> list[Any]:
+        radii = _com_radii(self._model, self._sizes.reach)
+        return [
+            self._scene.add_icosphere(f'/com/{i}', radius=float(radius), color=COM)
+            for i, radius in enumerate(radii)
+        ]
+
+    def _add_rings(self) -> list[Any]:
+        """Add the rings around the axes of the joints that have a coordinate."""
+        model = self._model
+        return [
+            self._lines(f'/robot/{i}/ring', ring(model, i, self._sizes), (150, 156, 166), 0.004)
+            for i in sorted({driven_body(model, k) for k in range(model.n)})
+        ]
 
     # -- visibility ----------------------------------------------------------------------------
 
@@ -335,6 +332,16 @@ class Drawing:
             shaft_radius=shaft * reach,
             head_radius=max(2.2 * shaft, 0.02) * reach,
             head_length=HEAD_LENGTH * reach,
+        )
+
+    def _add_handle(self, name: str, turns: bool) -> Any:
+        # Without the test of depth, the meshes of a hand do not hide its handle.
+        return self._scene.add_transform_controls(
+            name,
+            scale=0.3 * self._sizes.reach,
+            disable_rotations=not turns,
+            depth_test=False,
+            visible=False,
         )
 
     def _ellipsoid(self, name: str, colour: Rgb) -> Any:
