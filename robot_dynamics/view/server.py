@@ -10,6 +10,7 @@ page through a tunnel, when any client requests it; here it cannot.
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import logging
 import socket
@@ -165,16 +166,17 @@ def _check_address(host: str, port: int) -> None:
             attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 attempt.bind(address)
-            except PermissionError as error:
-                raise ServerError(
-                    f'--port is {port}: {error.strerror}; expected 1024 or more'
-                ) from error
             except OSError as error:
-                if error.errno == 98:
-                    raise ServerError(_taken(host, port)) from error
-                raise ServerError(
-                    f'--host is {host!r}; expected an address of this machine: {error.strerror}'
-                ) from error
+                raise ServerError(_obstacle(error, host, port)) from error
+
+
+def _obstacle(error: OSError, host: str, port: int) -> str:
+    """Return why a port cannot be opened."""
+    if isinstance(error, PermissionError):
+        return f'--port is {port}: {error.strerror}; expected 1024 or more'
+    if error.errno == errno.EADDRINUSE:
+        return _taken(host, port)
+    return f'--host is {host!r}; expected an address of this machine: {error.strerror}'
 
 
 def _taken(host: str, port: int) -> str:
