@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 from robot_dynamics.cli.demo_touch import CENTRE, PAYLOAD, ROBOT, TOOL, TOUCHES, Row, pushes_at
-from robot_dynamics.cli.view import HOST, Subject, opened, serve
+from robot_dynamics.cli.view import HOST, ViewSource, opened, serve
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
@@ -104,10 +104,12 @@ def shown(arm: Dynamics, port: int) -> Iterator[TouchSource]:
     source, file = TouchSource(arm), share_file(ROBOT)
     motion = Follow(source)
     controls = LiveControls(motion, {'simulated': 'demo --touch'})
-    subject = Subject(ViewState.initial(arm.model), file.read_bytes(), controls, motion, source)
-    server, ended = opened(subject, HOST, port), threading.Event()
+    view_source = ViewSource(
+        ViewState.initial(arm.model), file.read_bytes(), controls, motion, source
+    )
+    server, ended = opened(view_source, HOST, port), threading.Event()
     thread = threading.Thread(
-        target=serve, args=(server, subject, mesh_folders(file, []), ended), daemon=True
+        target=serve, args=(server, view_source, mesh_folders(file, []), ended), daemon=True
     )
     thread.start()
     try:

@@ -46,7 +46,7 @@ from robot_dynamics.urdf.robot_files import robot_file
 if TYPE_CHECKING:
     from robot_dynamics.view.page import Controls
     from robot_dynamics.view.state import ViewState
-    from robot_dynamics.view.viewed_motion import LiveSource, Motion
+    from robot_dynamics.view.viewed_motion import LiveSource, ViewedMotion
 
 ROBOT = Path('panda')
 HOST, PORT = 'localhost', 8080
@@ -65,13 +65,13 @@ NEEDS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class ViewSource:
     """What is shown: a robot, its description, what moves it, and the first tab of the page."""
 
     state: ViewState  # the first one
     urdf: str | bytes
     controls: Controls
-    motion: Motion | None = None
+    motion: ViewedMotion | None = None
     live: LiveSource | None = None  # of the motion
 
 
@@ -101,24 +101,26 @@ def view(options: argparse.Namespace) -> int:
     The page has sliders for joints, payload and external force. Ctrl-C ends the program.
     """
     _check_sources(options)
-    subject = _subject(options)
-    server = opened(subject, options.host, options.port)
+    source = _source(options)
+    server = opened(source, options.host, options.port)
     file = robot_file(options.robot or Path.cwd() / 'robot_description')
-    serve(server, subject, mesh_folders(file, options.package_path), threading.Event())
+    serve(server, source, mesh_folders(file, options.package_path), threading.Event())
     return 0
 
 
-def opened(subject: Subject, host: str, port: int) -> Any:
+def opened(source: ViewSource, host: str, port: int) -> Any:
     """Return a server for a robot, and print its address. Raises ServerError."""
     from robot_dynamics.view.server import open_server, url
 
-    name = subject.state.model.name
+    name = source.state.model.name
     server = open_server(host, port, name)
     print(f'{name}: open {url(server)} in a browser; Ctrl-C ends', flush=True)
     return server
 
 
-def serve(server: Any, subject: Subject, folders: Sequence[Path], ended: threading.Event) -> None:
+def serve(
+    server: Any, source: ViewSource, folders: Sequence[Path], ended: threading.Event
+) -> None:
     """Show a robot until `ended` is set, or the program is interrupted."""
     from robot_dynamics.view.drawing import Drawing
     from robot_dynamics.view.link_shapes import shapes_of
@@ -126,14 +128,14 @@ def serve(server: Any, subject: Subject, folders: Sequence[Path], ended: threadi
     from robot_dynamics.view.session import Session
     from robot_dynamics.view.update_loop import add_shapes, run
 
-    model = subject.state.model
-    session = Session(Dynamics(model), subject.state)
+    model = source.state.model
+    session = Session(Dynamics(model), source.state)
     drawing = Drawing(server, model, session.sizes)
-    page = Page(server, session, drawing, subject.controls)
-    session.start(subject.motion)
-    if subject.live is not None:
-        subject.live.follow(model, session.touch, page.report)
-    shapes = shapes_of(subject.urdf, model)
+    page = Page(server, session, drawing, source.controls)
+    session.start(source.motion)
+    if source.live is not None:
+        source.live.follow(model, session.touch, page.report)
+    shapes = shapes_of(source.urdf, model)
     threading.Thread(
         target=add_shapes, args=(drawing, page, shapes, folders, ended), daemon=True
     ).start()
@@ -141,8 +143,8 @@ def serve(server: Any, subject: Subject, folders: Sequence[Path], ended: threadi
         run(session, page, ended)
     finally:
         ended.set()
-        if subject.live is not None:
-            subject.live.close()
+        if source.live is not None:
+            source.live.close()
 
 
 def _check_sources(options: argparse.Namespace) -> None:
@@ -158,7 +160,7 @@ def _check_sources(options: argparse.Namespace) -> None:
 # -- what is shown -----------------------------------------------------------------------------
 
 
-def _subject(options: argparse.Namespace) -> Subject:
+def _source(options: argparse.Namespace) -> ViewSource:
     if options.bag is not None:
         return _recorded(options)
     if options.live:
@@ -167,7 +169,7 @@ def _subject(options: argparse.Namespace) -> Subject:
 
     file = options.robot or ROBOT
     model = read_robot(file, **chosen(options, options.params))
-    return Subject(_first_state(model, options), urdf_text(file), JointControls())
+    return ViewSource(_first_state(model, options), urdf_text(file), JointControls())
 
 
 def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
@@ -178,7 +180,7 @@ def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
     return state if options.payload is None else state.carrying(*payload_of(options.payload))
 
 
-def _recorded(options: argparse.Namespace) -> Subject:
+def _recorded(options: argparse.Namespace) -> ViewSource:
     from robot_dynamics.view.playback_controls import PlaybackControls
     from robot_dynamics.view.viewed_motion import Playback
 
@@ -196,10 +198,10 @@ def _recorded(options: argparse.Namespace) -> Subject:
     if UNSTATED in recording.notes:
         print(f'note: {UNSTATED}', file=sys.stderr)
     urdf = bag.description if options.robot is None else urdf_text(options.robot)
-    return Subject(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
+    return ViewSource(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
 
-def _live(options: argparse.Namespace) -> Subject:
+def _live(options: argparse.Namespace) -> ViewSource:
     from robot_dynamics.view.live_controls import LiveControls
     from robot_dynamics.view.viewed_motion import Follow
 
@@ -226,4 +228,4 @@ def _live(options: argparse.Namespace) -> Subject:
         'external torques': torques,
     }
     controls = LiveControls(motion, sources)
-    return Subject(state, urdf, controls, motion, live)
+    return ViewSource(state, urdf, controls, motion, live)

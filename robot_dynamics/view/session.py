@@ -9,7 +9,7 @@ from collections.abc import Callable
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.view.scene import Proportions, Scene, scene_of
 from robot_dynamics.view.state import Load, ViewError, ViewState
-from robot_dynamics.view.viewed_motion import Motion
+from robot_dynamics.view.viewed_motion import ViewedMotion
 
 
 class Session:
@@ -28,7 +28,7 @@ class Session:
         self._lock = threading.RLock()
         self._changed = threading.Event()
         self.state = state
-        self.motion: Motion | None = None
+        self.motion: ViewedMotion | None = None
         self.sizes = Proportions.of(self.arm, state.q)
         self._changed.set()
 
@@ -51,7 +51,7 @@ class Session:
         """Show the state again, or let a motion continue that was paused."""
         self._changed.set()
 
-    def start(self, motion: Motion | None) -> None:
+    def start(self, motion: ViewedMotion | None) -> None:
         """Begin another motion, or end the present one."""
         with self._lock:
             self.motion = motion

@@ -34,7 +34,7 @@ LATE = 1.0  # s without joint states, which is shown
 MAX_GAP = 0.5  # s, between live states
 
 
-class Motion(Protocol):
+class ViewedMotion(Protocol):
     """A change of the state over time."""
 
     def advance(self, arm: Dynamics, state: ViewState, seconds: float) -> ViewState:
