@@ -30,7 +30,7 @@ and (4.4).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,13 +147,12 @@ def _mass_matrix(model: RobotModel, at: Geometry) -> Array:
 def _mass_matrix_parts(model: RobotModel, at: Geometry) -> tuple[Array, Array]:
     rot, tran = _zero_matrix(model.nb), _zero_matrix(model.nb)
     for s in range(model.nb):
-        for i in model.support(s):
-            for j in model.support(s):
-                if model.revolute[i] and model.revolute[j]:
-                    # D_ij^rot = sum_s z_i^T I_s z_j
-                    rot[i][j] = rot[i][j] + at.z[i] @ at.I[s] @ at.z[j]
-                # D_ij^tran = sum_s m_s b_js . b_is
-                tran[i][j] = tran[i][j] + model.mass[s] * (at.b[j, s] @ at.b[i, s])
+        for i, j in product(model.support(s), repeat=2):
+            if model.revolute[i] and model.revolute[j]:
+                # D_ij^rot = sum_s z_i^T I_s z_j
+                rot[i][j] = rot[i][j] + at.z[i] @ at.I[s] @ at.z[j]
+            # D_ij^tran = sum_s m_s b_js . b_is
+            tran[i][j] = tran[i][j] + model.mass[s] * (at.b[j, s] @ at.b[i, s])
     S = model.S
     return np.asarray(S.T @ np.array(rot) @ S), np.asarray(S.T @ np.array(tran) @ S)
 

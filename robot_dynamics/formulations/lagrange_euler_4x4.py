@@ -18,6 +18,7 @@ Source: Milićević, Golubović and Slavković, section 2, (2.3) to (2.15).
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -154,12 +155,11 @@ def velocity_coefficients(model: RobotModel, q: Array) -> Array:
     h: list[list[list[Any]]] = [[[0.0] * nb for _ in range(nb)] for _ in range(nb)]
     for j, J_j in enumerate(_pseudo_inertias(model)):
         support = model.support(j)
-        for k in support:
-            for m in support:
-                UJ = U2[j, k, m] @ J_j
-                for i in support:
-                    # h_ikm = sum_j Tr(U_jkm J_j U_ji^T)
-                    h[i][k][m] = h[i][k][m] + np.trace(UJ @ U[j, i].T)
+        for k, m in product(support, repeat=2):
+            UJ = U2[j, k, m] @ J_j
+            for i in support:
+                # h_ikm = sum_j Tr(U_jkm J_j U_ji^T)
+                h[i][k][m] = h[i][k][m] + np.trace(UJ @ U[j, i].T)
     # The three indices go from bodies to coordinates, one factor S each.
     return np.tensordot(S.T, S.T @ np.array(h) @ S, axes=1)
 
