@@ -182,13 +182,18 @@ def record(
             while not ended:
                 elapsed = time.monotonic() - began
                 ended = client.interrupted or elapsed >= duration
-                for topic in topics:
-                    topic.poll()
-                    topic.write(bag, types)
+                _write_received(topics, bag, types)
                 saved.update(elapsed)
                 show(elapsed)
                 time.sleep(0.0 if ended else POLL)
     return elapsed
+
+
+def _write_received(topics: Sequence[RecordedTopic], bag: Any, types: Any) -> None:
+    """Write the messages of all topics that were received since the last call."""
+    for topic in topics:
+        topic.poll()
+        topic.write(bag, types)
 
 
 class _Saved:
