@@ -29,6 +29,17 @@ WITHOUT = {
 def add_export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `export`."""
     add_robot(parser)
+    _add_source_code(parser)
+    _add_variants(parser)
+    parser.add_argument(
+        '--compile',
+        metavar='ARCHITECTURE',
+        help='of a CUDA device, such as sm_90: compile by NVRTC, print registers and spills',
+    )
+
+
+def _add_source_code(parser: argparse.ArgumentParser) -> None:
+    """Add the options of what is written: language, functions, type of numbers, names."""
     add = parser.add_argument
     add(
         '--language',
@@ -47,6 +58,11 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
     add('--output', type=new_folder, required=True, metavar='DIR', help='folder of the files')
     add('--scalar', choices=tuple(FORMATS), default='double', help='type of numbers (double)')
     add('--name', help='of the header and its functions (that of the robot)')
+
+
+def _add_variants(parser: argparse.ArgumentParser) -> None:
+    """Add the options of how the functions are written."""
+    add = parser.add_argument
     add('--frame', help='of the functions that are computed at a frame')
     add(
         '--variable',
@@ -64,11 +80,6 @@ def add_export_options(parser: argparse.ArgumentParser) -> None:
         'not in the cache; for long chains',
     )
     add('--self-test', action='store_true', help='write a program that tests the functions')
-    add(
-        '--compile',
-        metavar='ARCHITECTURE',
-        help='of a CUDA device, such as sm_90: compile by NVRTC, print registers and spills',
-    )
 
 
 def export(options: argparse.Namespace) -> int:
