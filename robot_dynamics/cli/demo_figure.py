@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,13 @@ from robot_dynamics.common.spatial import Array
 MAX_LEGEND = 10  # joints whose names fit into a legend
 DOTTED: dict[str, Any] = {'color': 'black', 'linewidth': 0.9, 'linestyle': (0, (1, 5))}
 POINTS = 1000  # of a line
+# Label and colour of each run.
+LOOK = (
+    ('PD alone', 'tab:red'),
+    ('with feed-forward', 'tab:green'),
+    ('realistic arm, PD alone', 'tab:orange'),
+    ('realistic arm, with feed-forward', 'tab:blue'),
+)
 SMALL_ERROR, SMALL_TORQUE = 1e-8, 1e-16  # rad or m, N m or N; ends of the logarithmic axes
 
 
@@ -37,28 +45,8 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run, *realistic: Ru
         ('heaviest', 'liveliest'), interesting_joints(feedforward), strict=True
     ):
         draw_terms(axes[place], joint, feedforward)
-    for run, label, color in (
-        (pd_alone, 'PD alone', 'tab:red'),
-        (feedforward, 'with feed-forward', 'tab:green'),
-    ):
-        error = largest(run.error(), SMALL_ERROR)
-        axes['error'].semilogy(*decimated(run.times('states'), error), color=color, label=label)
-        if run.rows['residual']:
-            residual = largest(run.column('residual', 'values'), SMALL_TORQUE)
-            points = {'linestyle': '', 'marker': '.', 'markersize': 3, 'color': color}
-            axes['residual'].semilogy(run.times('residual'), residual, label=label, **points)
-    for run, label, color in zip(
-        reversed(realistic),
-        ('realistic arm, PD alone', 'realistic arm, with feed-forward'),
-        ('tab:orange', 'tab:blue'),
-        strict=False,
-    ):
-        error = largest(run.error(), SMALL_ERROR)
-        axes['error'].semilogy(*decimated(run.times('states'), error), color=color, label=label)
-    axes['error'].set_title('largest tracking error of all joints')
-    axes['error'].set_ylabel('|measured - desired| [rad or m]')
-    axes['residual'].set_title('torque minus that of the reference engine, largest of all joints')
-    axes['residual'].set_ylabel('[N m or N]')
+    draw_errors(axes['error'], (pd_alone, feedforward, *reversed(realistic)))
+    draw_residuals(axes['residual'], (pd_alone, feedforward))
     for name, axis in axes.items():
         axis.set_xlabel('time [s]')
         axis.margins(x=0)
@@ -111,6 +99,26 @@ def draw_terms(axis: Any, joint: int, run: Run) -> None:
             axis.plot(*decimated(run.times(term), values), linewidth=1.3, label=term)
     axis.set_title(f'torque of {plain(run.trajectory.joint_names[joint])} by term')
     axis.set_ylabel('torque [N m or N]')
+
+
+def draw_errors(axis: Any, runs: Sequence[Run]) -> None:
+    """Draw the tracking errors of runs, in the order of `LOOK`."""
+    for run, (label, color) in zip(runs, LOOK, strict=False):
+        error = largest(run.error(), SMALL_ERROR)
+        axis.semilogy(*decimated(run.times('states'), error), color=color, label=label)
+    axis.set_title('largest tracking error of all joints')
+    axis.set_ylabel('|measured - desired| [rad or m]')
+
+
+def draw_residuals(axis: Any, runs: Sequence[Run]) -> None:
+    """Draw the differences to the reference engine of runs, in the order of `LOOK`."""
+    for run, (label, color) in zip(runs, LOOK, strict=False):
+        if run.rows['residual']:
+            residual = largest(run.column('residual', 'values'), SMALL_TORQUE)
+            points = {'linestyle': '', 'marker': '.', 'markersize': 3, 'color': color}
+            axis.semilogy(run.times('residual'), residual, label=label, **points)
+    axis.set_title('torque minus that of the reference engine, largest of all joints')
+    axis.set_ylabel('[N m or N]')
 
 
 def largest(values: Array, floor: float) -> Array:
