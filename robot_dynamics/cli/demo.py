@@ -101,9 +101,13 @@ def demo(options: argparse.Namespace) -> int:
         return demo_touch(options)
     if options.view is not None:
         raise ModelError('--view shows --touch only')
+    return demo_tracking(options)
+
+
+def demo_tracking(options: argparse.Namespace) -> int:
+    """Return the exit code of the demonstration with nodes; see `demo`."""
     with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed
-        from robot_dynamics.cli.demo_figure import draw
     robot = demo_robot(options.robot)
     real = None
     if options.realistic is not None:
@@ -114,21 +118,27 @@ def demo(options: argparse.Namespace) -> int:
     gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)
     parameters = node_parameters(robot.path, robot.locked, motion.home, gains)
     try:
-        exact = both_runs(parameters, trajectory, '', options)
-        results = [exact]
+        results = [both_runs(parameters, trajectory, '', options)]
         if real is not None:
             parameters['simulator_node'] |= real.parameters
             results.append(both_runs(parameters, trajectory, 'realistic arm, ', options))
     except DemoFailed as error:
         print(f'robot-dynamics demo: {error}', file=sys.stderr)
         return 1
-    figures = summarize(robot, motion, exact.runs, exact.reports)
+    figures = summarize(robot, motion, results[0].runs, results[0].reports)
     if real is not None:
         tracked = summarize(robot, motion, results[1].runs, results[1].reports)
         figures['realistic'] = {
             'profile': str(real.profile),
             **{name: tracked[name] for name in TRACKING},
         }
+    return report(options, figures, results)
+
+
+def report(options: argparse.Namespace, figures: dict[str, Any], results: Sequence[Result]) -> int:
+    """Print and write the figures, draw the picture; return the exit code, see `demo`."""
+    from robot_dynamics.cli.demo_figure import draw
+
     print_figures(figures)
     if options.json is not None:
         write_json(options.json, figures)
