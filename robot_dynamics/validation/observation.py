@@ -44,7 +44,7 @@ STOP = 0.02  # of a joint's range, at its ends: the stop exerts a torque there
 FEWEST = 5  # joint states of a motion
 
 
-class Motion(NamedTuple):
+class RecentMotion(NamedTuple):
     """The last k joint states up to an observation, k >= FEWEST."""
 
     time: Array  # (k,) s, increasing
@@ -63,7 +63,7 @@ class Observation(NamedTuple):
     inertia: Array | None
     inverse_dynamics: Array | None
     M: Array | None  # (n, n)
-    motion: Motion | None = None
+    motion: RecentMotion | None = None
 
 
 class ObservedState(NamedTuple):
@@ -138,7 +138,7 @@ class MotionComparison:
         self._effort: deque[Array] = deque(maxlen=EFFORT_OBSERVATIONS)
 
     def residuals(
-        self, inertia: Array | None, motion: Motion, reference: Results, size: float
+        self, inertia: Array | None, motion: RecentMotion, reference: Results, size: float
     ) -> list[Residual]:
         """Return the excess of an observation and those before it, relative to `size`.
 
@@ -177,7 +177,7 @@ class MotionComparison:
         return [residual(name, x, np.zeros_like(x), self._names, size) for name, x in medians]
 
 
-def mean_state(motion: Motion) -> ObservedState:
+def mean_state(motion: RecentMotion) -> ObservedState:
     """Return the means of a motion, with the slope of its velocities and the mean effort."""
     t = motion.time - motion.time.mean()
     # The least-squares line through the velocities

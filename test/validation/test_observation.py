@@ -18,10 +18,10 @@ from robot_dynamics.validation.engine_report import Verdict
 from robot_dynamics.validation.engines import ENGINES, installed
 from robot_dynamics.validation.observation import (
     DIAGNOSIS_INTERVAL,
-    Motion,
     MotionComparison,
     Observation,
     ObservedState,
+    RecentMotion,
     most_distinct,
 )
 
@@ -281,7 +281,7 @@ def moving(
             continue
         M, g, h = arm.mass_matrix(q[k]), arm.gravity_torque(q[k]), arm.coriolis_torque(q[k], qd[k])
         inertia = M @ (factor * found)
-        motion = Motion(t[recent, 0], q[recent], qd[recent], effort[recent])
+        motion = RecentMotion(t[recent, 0], q[recent], qd[recent], effort[recent])
         comparison.observe(Observation(q[k], qd[k], g, h, inertia, inertia + h + g, M, motion))
     return comparison.report
 
@@ -370,7 +370,9 @@ def test_an_arm_that_brakes_hold_may_have_no_effort(motions, noise):
     g, rest, rng = arm.gravity_torque(q), np.zeros(3), np.random.default_rng(0)
     for _ in range(30):
         still = np.zeros((50, 3))
-        motion = Motion(np.arange(50) / 1e3, q + still, still, noise * rng.normal(size=(50, 3)))
+        motion = RecentMotion(
+            np.arange(50) / 1e3, q + still, still, noise * rng.normal(size=(50, 3))
+        )
         comparison.observe(Observation(q, rest, g, rest, rest, g, arm.mass_matrix(q), motion))
     assert live(comparison) == {}
 
@@ -382,7 +384,7 @@ def test_a_joint_at_its_stop_may_have_any_effort(motions):
     stop = np.array([0.7, arm.model.upper[1] + 1e-3, 0.05])
     g, rest = arm.gravity_torque(stop), np.zeros((50, 3))
     for supported in ([1, 0, 1], [-1, 0, 1]):
-        motion = Motion(np.arange(50) / 1e3, rest + stop, rest, rest + g * supported)
+        motion = RecentMotion(np.arange(50) / 1e3, rest + stop, rest, rest + g * supported)
         for _ in range(30):
             comparison.observe(
                 Observation(stop, rest[0], g, rest[0], rest[0], g, arm.mass_matrix(stop), motion)

@@ -30,7 +30,7 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.part import Part
-from robot_dynamics.validation.observation import FEWEST, Motion, Observation
+from robot_dynamics.validation.observation import FEWEST, Observation, RecentMotion
 
 TORQUES = ('gravity_torque', 'coriolis_torque', 'inertia_torque', 'inverse_dynamics_torque')
 RECENT = QoSProfile(depth=50, reliability=ReliabilityPolicy.BEST_EFFORT)
@@ -132,7 +132,7 @@ class TermInput(Part):
         motion = self._motion(stamp)
         return stamp, Observation(q, qd, gravity, coriolis, inertia, total, M, motion)
 
-    def _motion(self, stamp: int) -> Motion | None:
+    def _motion(self, stamp: int) -> RecentMotion | None:
         """Return the motion of the last motion_time before a stamp; None if it is not complete."""
         begin = stamp - round(self._owner.parameters.motion_time * SECOND)
         known = [state for state in self._recent if state.stamp <= stamp]
@@ -147,7 +147,7 @@ class TermInput(Part):
         if np.isnan(qd).any():
             return None
         time = np.array([state.stamp - stamp for state in states]) / SECOND
-        return Motion(time, q, qd, self._scale * effort - self._offset)
+        return RecentMotion(time, q, qd, self._scale * effort - self._offset)
 
     def _take(self, name: str, message: JointState | Float64MultiArray) -> None:
         if name == 'joint_states':
