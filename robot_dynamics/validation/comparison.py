@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -95,11 +96,9 @@ def validate(
         urdf,
         Dynamics(model),
         chosen_states(model, states, np.random.default_rng(seed)),
-        engines=engines,
-        additional_engines=additional_engines,
+        engines=EngineChoice(engines, additional_engines, timeout),
         tolerance=tolerance,
         locked_joints=locked_joints,
-        timeout=timeout,
     )
     try:
         while comparison.report is None:
@@ -107,6 +106,17 @@ def validate(
         return comparison.report
     finally:
         comparison.close()
+
+
+class EngineChoice(NamedTuple):
+    """The engines of a comparison."""
+
+    candidates: Sequence[str] = ENGINES  # for the reference, in order of preference
+    additional: Sequence[str] = ()  # compared with over the same states
+    timeout: float = 60.0  # s, for each reply of an engine
+
+
+ANY_ENGINE = EngineChoice()
 
 
 class EngineComparison:
@@ -124,11 +134,9 @@ class EngineComparison:
         arm: Dynamics,
         states: States,
         *,
-        engines: Sequence[str] = ENGINES,
-        additional_engines: Sequence[str] = (),
+        engines: EngineChoice = ANY_ENGINE,
         tolerance: float = TOLERANCE,
         locked_joints: Mapping[str, float] | None = None,
-        timeout: float = 60.0,
         source: str = 'the system',
         motions: MotionComparison | None = None,
     ):
@@ -138,25 +146,24 @@ class EngineComparison:
             urdf: the text from which the robot was read.
             arm: its dynamics in this package.
             states: where to compare.
-            engines: candidates for the reference, in order of preference; a subset of ENGINES.
-            additional_engines: engines to compare with over the same states.
+            engines: candidates for the reference and additional ones, of ENGINES.
             tolerance: largest difference relative to the largest value of the quantity.
             locked_joints: positions of joints that the model has locked.
-            timeout: s, for each reply of an engine.
             source: name of the system that is observed, for messages.
             motions: compares what depends on the motion of an observation; None: not compared.
 
         Raises:
             ValueError: no engine has that name.
         """
-        for name in (*engines, *additional_engines):
+        for name in (*engines.candidates, *engines.additional):
             title(name)
         self.arm = arm
         self.restarts, self.last_error, self.observed = 0, '', 0
         self._urdf, self._states = urdf, states
-        self._tolerance, self._locked, self._timeout = tolerance, locked_joints, timeout
+        self._tolerance, self._locked, self._timeout = tolerance, locked_joints, engines.timeout
         self._source, self._motions = source, motions
-        self._steps = self._all_steps([engines, *([name] for name in additional_engines)])
+        alone = ([name] for name in engines.additional)
+        self._steps = self._all_steps([engines.candidates, *alone])
         self._reports: list[Report] = []  # the first on the reference engine
         self._complete = False
         self._engine: ReferenceEngine | None = None  # in use

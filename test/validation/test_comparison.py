@@ -16,6 +16,7 @@ from robot_dynamics.core.model.states import States, random_states
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.validation import comparison
 from robot_dynamics.validation.comparison import (
+    EngineChoice,
     EngineComparison,
     compared,
     our_results,
@@ -428,7 +429,7 @@ def test_after_a_crash_within_the_states_all_are_compared_again_and_once(
     monkeypatch.setattr(FakeEngine, 'in_second_batch', True)
     arm = Dynamics(parse_urdf(ARM))
     states = random_states(arm.model, 12, np.random.default_rng(0))
-    engines = EngineComparison(ARM, arm, states, engines=['mujoco'])
+    engines = EngineComparison(ARM, arm, states, engines=EngineChoice(['mujoco']))
     while engines.report is None:
         engines.work()
     assert (engines.report.verdict, engines.restarts) == (Verdict.PASS, 1)
@@ -443,8 +444,7 @@ def test_engines_are_compared_one_after_the_other_and_the_reference_stays(fake_e
         ARM,
         Dynamics(model),
         states,
-        engines=['pybullet'],
-        additional_engines=['mujoco', 'pinocchio'],
+        engines=EngineChoice(['pybullet'], ['mujoco', 'pinocchio']),
     )
     begun = []
     while engines.report is None:

@@ -12,7 +12,7 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import coulomb_friction
 from robot_dynamics.core.model.states import random_states
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.validation.comparison import EngineComparison
+from robot_dynamics.validation.comparison import EngineChoice, EngineComparison
 from robot_dynamics.validation.diagnosis import ENOUGH
 from robot_dynamics.validation.engine_report import Verdict
 from robot_dynamics.validation.engines import ENGINES, installed
@@ -36,7 +36,7 @@ def comparison():
     model = parse_urdf(ARM)
     states = random_states(model, 5, np.random.default_rng(0))
     comparison = EngineComparison(
-        ARM, Dynamics(model), states, engines=SOME_ENGINE[:1], source='dynamics_node'
+        ARM, Dynamics(model), states, engines=EngineChoice(SOME_ENGINE[:1]), source='dynamics_node'
     )
     while comparison.report is None:
         comparison.work()
@@ -304,7 +304,7 @@ def motions():
             ARM,
             Dynamics(model),
             random_states(model, 5, np.random.default_rng(0)),
-            engines=SOME_ENGINE[:1],
+            engines=EngineChoice(SOME_ENGINE[:1]),
             motions=MotionComparison(model, FRICTION, effort_tolerance),
         )
         started.append(comparison)

@@ -50,7 +50,7 @@ from robot_dynamics.ros.parameters import ParameterError, given
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer
-from robot_dynamics.validation.comparison import EngineComparison
+from robot_dynamics.validation.comparison import EngineChoice, EngineComparison
 from robot_dynamics.validation.engine_report import Report, Verdict
 from robot_dynamics.validation.engines import ENGINES
 from robot_dynamics.validation.engines.original_text import with_payload
@@ -201,11 +201,13 @@ class PyBulletValidatorNode(RobotNode):
             random_states(
                 arm.model, parameters.random_states, np.random.default_rng(parameters.seed)
             ),
-            engines=parameters.engines,
-            additional_engines=given(parameters.additional_engines),
+            engines=EngineChoice(
+                parameters.engines,
+                given(parameters.additional_engines),
+                parameters.engine_timeout,
+            ),
             tolerance=parameters.tolerance,
             locked_joints=parameters.locked(),
-            timeout=parameters.engine_timeout,
             source=parameters.dynamics_node,
             motions=MotionComparison(
                 arm.model, parameters.friction(arm.model), parameters.effort_tolerance
