@@ -19,7 +19,7 @@ LEVELS = {REJECTED: health.WARN, WAITING: health.WARN, FAULTED: health.ERROR}
 PROGRESS_PERIOD = 0.2  # s, between two messages during a motion
 
 
-class Present(NamedTuple):
+class NodeActivity(NamedTuple):
     """What a node does at present."""
 
     word: str  # of the vocabulary
@@ -39,38 +39,38 @@ class MotionStatus:
     another word and the reason). What does not apply is empty.
     """
 
-    def __init__(self, node: RobotNode, present: Callable[[], Present]):
-        """Create the publisher; `present` returns what the node does at present."""
-        self._node, self._present = node, present
+    def __init__(self, node: RobotNode, activity: Callable[[], NodeActivity]):
+        """Create the publisher; `activity` returns what the node does at present."""
+        self._node, self._activity = node, activity
         self._word, self._reported = '', time.monotonic()
         self._publisher = node.create_publisher(DiagnosticStatus, '~/status', qos.LATCHED)
 
     def report(self, event: str = '', word: str = '') -> None:
         """Publish after an event, which may have a word of its own and name a joint in quotes."""
-        present = self._present()
-        self._word, self._reported = present.word, time.monotonic()
-        detail = event or present.detail or present.warning
-        self.publish(present._replace(word=word or present.word, detail=detail))
+        activity = self._activity()
+        self._word, self._reported = activity.word, time.monotonic()
+        detail = event or activity.detail or activity.warning
+        self.publish(activity._replace(word=word or activity.word, detail=detail))
 
     def update(self, now: float) -> None:
         """Publish if the word has changed, and the progress of a motion; `now` in s."""
-        word = self._present().word
+        word = self._activity().word
         is_late = now - self._reported > PROGRESS_PERIOD
         if word != self._word or (is_late and word == FOLLOWING):
             self.report()
 
-    def publish(self, present: Present) -> None:
+    def publish(self, activity: NodeActivity) -> None:
         """Publish a status."""
         node = self._node
         model = None if node.base is None else node.base.model
         names = () if model is None else model.joint_names
         values = {
-            'motion': present.motion,
-            'detail': present.detail,
-            'progress': '' if math.isnan(present.progress) else f'{present.progress:.3f}',
-            'outcome': present.outcome,
-            'joint': next((name for name in names if repr(name) in present.detail), ''),
+            'motion': activity.motion,
+            'detail': activity.detail,
+            'progress': '' if math.isnan(activity.progress) else f'{activity.progress:.3f}',
+            'outcome': activity.outcome,
+            'joint': next((name for name in names if repr(name) in activity.detail), ''),
         }
-        level = LEVELS.get(present.word, health.WARN if present.warning else health.OK)
+        level = LEVELS.get(activity.word, health.WARN if activity.warning else health.OK)
         name, robot = f'{node.get_fully_qualified_name()}: motion', model.name if model else ''
-        self._publisher.publish(health.status_message(level, name, robot, present.word, values))
+        self._publisher.publish(health.status_message(level, name, robot, activity.word, values))

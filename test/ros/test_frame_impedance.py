@@ -339,7 +339,7 @@ def test_time_that_goes_back_places_the_target_at_the_frame(graph):
 def test_the_status_names_singular_directions(graph):
     arm = Arm(graph)
     arm.answer()
-    detail = arm.node._present().detail
+    detail = arm.node._activity().detail
     # A planar arm cannot move its frame along y, or turn it about x and z.
     for name in ('translation along y', 'rotation about x', 'rotation about z'):
         assert name in detail

@@ -61,7 +61,7 @@ from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.motion_status import MotionStatus, Present
+from robot_dynamics.ros.motion_status import MotionStatus, NodeActivity
 from robot_dynamics.ros.nodes.feedforward_parts.collision_input import CollisionInput
 from robot_dynamics.ros.nodes.feedforward_parts.frame_impedance import FrameImpedance
 from robot_dynamics.ros.nodes.feedforward_parts.motor_mode import Mode
@@ -91,7 +91,7 @@ class FeedforwardNode(RobotNode):
         self.mode = Mode.WAITING if parameters.start_enabled else Mode.DISABLED
         self._failure = ''  # of a timer; the arm is held
         self.watch = StateWatch()
-        self._status = MotionStatus(self, self._present)
+        self._status = MotionStatus(self, self._activity)
         self.robot = self.add(RobotSource(self))
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         report, enabled = self._status.report, lambda: self.mode.enabled and not self._failure
@@ -156,7 +156,7 @@ class FeedforwardNode(RobotNode):
     @override
     def deactivate(self) -> None:
         """Change the torque to that of `on_deactivate`, within the rate limit."""
-        self._status.publish(Present(motion_status.IDLE, 'inactive'))
+        self._status.publish(NodeActivity(motion_status.IDLE, 'inactive'))
         state = self.watch.last
         tau = self._last_torque()
         if tau is not None and state is not None:
@@ -332,7 +332,7 @@ class FeedforwardNode(RobotNode):
             return 'led by hand'
         return self.references.follower.doing
 
-    def _present(self) -> Present:
+    def _activity(self) -> NodeActivity:
         """Return what the node does at present, for its status."""
         follower, word, detail = self.references.follower, self.mode.value, ''
         if self.mode is Mode.BLOCKED:
@@ -348,7 +348,7 @@ class FeedforwardNode(RobotNode):
             elif follower.violation and follower.phase is not Phase.FOLLOWING:
                 word, detail = motion_status.FAULTED, follower.violation
         ending, lost = follower.execution.ending, self.contact.lost
-        return Present(word, self._description(), follower.progress, detail, ending, lost)
+        return NodeActivity(word, self._description(), follower.progress, detail, ending, lost)
 
     # -- torques ----------------------------------------------------------------------------
 
