@@ -146,7 +146,7 @@ class JointStateInput(Part):
 
     def _answer(self, reading: JointReading) -> None:
         if reading.qd is None and self._needs_velocity:
-            self._node.health.counts['joint state without velocity'] += 1
+            self._node.count_event('joint state without velocity')
         if reading.restarted:
             for part in self._node.parts:
                 part.restart()

@@ -277,11 +277,15 @@ class RobotNode(Part, LifecycleNode):
 
     def reject(self, what: str, reason: Any) -> None:
         """Count a rejected message; log the reason, at most every 5 s for each kind."""
-        self.health.counts[f'{what} rejected'] += 1
+        self.count_event(f'{what} rejected')
         now = time.monotonic()
         if now - self._warned.get(what, -WARNING_PERIOD) >= WARNING_PERIOD:
             self._warned[what] = now
             self.get_logger().warning(f'{what} rejected: {reason}')
+
+    def count_event(self, event: str) -> None:
+        """Count an event for the diagnostics, under this name."""
+        self.health.counts[event] += 1
 
     def count_input(self, stamp: int) -> None:
         """Count an input message with this stamp, ns."""

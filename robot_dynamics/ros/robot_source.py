@@ -233,7 +233,7 @@ class RobotSource(Part):
             try:
                 self._take(task.result())
             except RobotDynamicsError as error:
-                node.health.counts['robot_description rejected'] += 1
+                node.count_event('robot_description rejected')
                 node.get_logger().error(
                     f'robot_description rejected, the last one is kept: {error}'
                 )

@@ -192,7 +192,7 @@ class DynamicsNode(RobotNode):
             self._check_efforts_at_rest()
         qdd = self._acceleration(state)
         if qdd is None and state.qd is not None and self.parameters.acceleration_source != 'none':
-            self.health.counts['joint state without acceleration'] += 1
+            self.count_event('joint state without acceleration')
         if not self._rate.is_due(state.stamp):
             return
         assert self._friction is not None  # of the robot in use
@@ -248,7 +248,7 @@ class TermPublishers(Part):
             if math.isfinite(sum(values.ravel().tolist())):
                 self._publishers[name].publish(self._writers[name].fill(stamp, values))
             else:
-                self._node.health.counts['not finite, not published'] += 1
+                self._node.count_event('not finite, not published')
 
 
 def equation_terms(

@@ -215,11 +215,11 @@ class FeedforwardNode(RobotNode):
         collision = '' if choice == 'none' else contact.collision
         is_commanding = self.mode is Mode.COMMANDING
         if contact.lost and not lost:
-            self.health.counts['contact lost'] += 1
+            self.count_event('contact lost')
         if collision and (is_commanding or (self.mode is Mode.COLLIDED and self._unprotected)):
             self.references.follower.collide(collision)
             self._end_motion(f'{collision}: {choice}; ~/enable releases the arm', False)
-            self.health.counts['collision'] += 1
+            self.count_event('collision')
         elif is_commanding and contact.lost and self.parameters.on_contact_lost == 'hold':
             self.references.follower.stop(contact.lost)
             self._end_motion(f'{contact.lost}: hold; ~/enable releases the arm', True)
@@ -270,7 +270,7 @@ class FeedforwardNode(RobotNode):
         if self.watch.begins_silence(now, self.parameters.silence_timeout):
             if self.mode is Mode.COMMANDING:
                 self.mode = Mode.WAITING
-            self.health.counts['joint states stopped'] += 1
+            self.count_event('joint states stopped')
             self._status.report(f'{self.watch.silent}, {self.parameters.on_timeout}')
         if self.watch.silent:
             self._bridge_silence()
@@ -379,14 +379,14 @@ class FeedforwardNode(RobotNode):
             self._command(self._torque(state, reference), state)
             dropped = dropped or self.frame.ended
         if dropped == NOT_FINITE:
-            self.health.counts[f'{NOT_FINITE}, placed anew'] += 1
+            self.count_event(f'{NOT_FINITE}, placed anew')
         self.action.latest = state, reference
         torque = self.torques.gate.last if commands else None
         self.states.publish(
             state, reference, torque, elapsed=follower.elapsed, speed=follower.speed.rate
         )
         if follower.violations > violations:
-            self.health.counts['tolerance violated'] += 1
+            self.count_event('tolerance violated')
         if dropped or returned or follower.doing != doing:
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)
             word = ''
@@ -413,7 +413,7 @@ class FeedforwardNode(RobotNode):
                 return self._leave_at(None)
             tau = last
         if not np.isfinite(tau).all():
-            self.health.counts['not finite, not published'] += 1
+            self.count_event('not finite, not published')
             return self.law.restart()
         self.torques.publish(state.stamp, self.torques.gate(self._time_of(state), tau))
         self.watch.answered = state.stamp

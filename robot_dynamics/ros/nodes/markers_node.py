@@ -128,7 +128,7 @@ class MarkersNode(RobotNode):
         if self.parameters.torque_source == 'gravity':
             tau = arm.gravity_torque(reading.q)
         elif tau is None:
-            self.health.counts['joint state without effort'] += 1
+            self.count_event('joint state without effort')
         shapes = shapes_of(arm, self.parameters, self._tip, reading.q, tau)
         stamp = messages.time_message(reading.stamp)
         self.markers_out.publish(marker_array(shapes, COLORS, stamp, self._frame_id))

@@ -177,7 +177,7 @@ class MomentumObserverNode(RobotNode):
         """Publish what the environment exerts at one complete joint state."""
         self.payloads.record(state)
         if state.effort is None:
-            self.health.counts['joint state without effort'] += 1
+            self.count_event('joint state without effort')
             return self._pass_over(state.stamp, 'joint states without efforts')
         if state.qd is None:
             return self._pass_over(state.stamp, 'joint states without velocities')
@@ -193,11 +193,11 @@ class MomentumObserverNode(RobotNode):
         if not self.observer.update(t, state.q, state.qd, effort):
             self.detector.restart()
             if not begun:
-                self.health.counts['gap between joint states'] += 1
+                self.count_event('gap between joint states')
             return self._announce(state.stamp, UNKNOWN, 'no joint state just before')
         torque = self.observer.external_torque
         if not np.isfinite([torque, self.observer.prompt_torque]).all():
-            self.health.counts['not finite, not published'] += 1
+            self.count_event('not finite, not published')
             self.restart()
             return self._announce(state.stamp, UNKNOWN, 'external torques that are not finite')
         due = self._rate.is_due(state.stamp)
@@ -278,7 +278,7 @@ class MomentumObserverNode(RobotNode):
     def _discard(self, why: str) -> None:
         if self._learning is not None:
             self._learning = None
-            self.health.counts['learning discarded'] += 1
+            self.count_event('learning discarded')
             self.get_logger().warning(f'learning discarded: {why}; the thresholds stay')
 
     def _on_learn(self, request: Any, response: Any) -> Any:

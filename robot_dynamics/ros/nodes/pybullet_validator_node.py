@@ -254,7 +254,7 @@ class PyBulletValidatorNode(RobotNode):
     def _report_restarts(self, comparison: EngineComparison) -> None:
         if comparison.restarts != self._restarts:
             self._restarts = comparison.restarts
-            self.health.counts['engine restarted'] += 1
+            self.count_event('engine restarted')
             self.get_logger().warning(f'{comparison.last_error}; started again')
 
     def _announce(self, report: Report) -> None:

@@ -197,7 +197,7 @@ class FrameImpedance(Part):
             size = float(np.abs(self._wrench.newest.F).max())
             if factor < size:
                 self._scale = factor / size
-                self._node.health.counts['target wrench scaled'] += 1
+                self._node.count_event('target wrench scaled')
             return factor
 
         return self._wrench.joint_torque(self._node.arm, state.q, state.stamp, largest)

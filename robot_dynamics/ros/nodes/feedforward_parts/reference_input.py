@@ -164,7 +164,7 @@ class ReferenceInput(Part):
         else:
             complete = self.follower.check(trajectory, stamp)
         if warning:
-            node.health.counts['trajectory infeasible'] += 1
+            node.count_event('trajectory infeasible')
             node.get_logger().warning(f'trajectory infeasible, {warning}')
         self._report('', '')
         if self._filled_out.get_subscription_count() > 0:
@@ -183,7 +183,7 @@ class ReferenceInput(Part):
 
     def reject_trajectory(self, reason: RobotDynamicsError) -> None:
         """Count, log and report a trajectory that is not followed."""
-        self._node.health.counts['trajectory rejected'] += 1
+        self._node.count_event('trajectory rejected')
         self._node.get_logger().error(f'trajectory rejected: {reason}')
         self._report(f'trajectory rejected: {reason}', REJECTED)
 
