@@ -74,6 +74,11 @@ class WrenchInput(Part):
             return None
         return health.WARN, f'{self._topic} has stopped: it counts as zero'
 
+    @property
+    def size(self) -> float:
+        """Largest component of the newest wrench, N m or N; 0 without one."""
+        return 0.0 if self.newest is None else float(np.abs(self.newest.F).max())
+
     def at(self, stamp: int) -> StampedWrench | None:
         """Return the newest wrench if it is within input_timeout of a stamp [ns], else None."""
         longest = self._node.parameters.input_timeout * SECOND

@@ -50,6 +50,11 @@ class FrameImpedance(Part):
         ended: why the last torque ended a motion of the target, or ''.
     """
 
+    # Memory of the law, from one torque to the next
+    _ramp: StiffnessRamp
+    _error: Array  # (6,) of the frame from its target
+    _z: Array  # (n,) of friction
+
     def __init__(
         self,
         node: RobotNode,
@@ -151,22 +156,10 @@ class FrameImpedance(Part):
             gravity: whether the torque contains g.
         """
         assert state.qd is not None  # the law is not asked otherwise
-        arm, frame = self._node.arm, self._node.parameters.impedance__frame
-        if self._compiled is None or self._compiled[0] is not arm:
-            self._compiled = arm, CartesianImpedance(arm, frame)
-        follower, before = self.follower, self._state
-        target, self.ended = follower.reference(
-            arm.forward_kinematics(state.q, frame), state.stamp, state.restarted
-        )
-        if follower.placed or before is None:
-            self._ramp, self._error, before = StiffnessRamp(self._wanted), np.zeros(6), state
-            self._z = np.zeros(arm.model.n)
-            self._placed()
-        if self.ended:
-            self._node.get_logger().warning(f'{self.ended}: {follower.doing}')
-        dt = min(max((state.stamp - before.stamp) / SECOND, 0.0), LONGEST_STEP)
+        law = self._law()
+        target, dt = self._advance_target(state)
         impedance = self._ramp.advance(self._wanted, dt, self._error)
-        found = self._compiled[1].torque(
+        found = law.torque(
             state.q,
             state.qd,
             target,
@@ -179,12 +172,37 @@ class FrameImpedance(Part):
             time_step=dt,
         )
         if not all(np.isfinite(row).all() for row in found):
-            follower.release()  # begins anew with the next state
-            return np.full(arm.model.n, np.nan)
+            self.follower.release()  # begins anew with the next state
+            return np.full(len(state.q), np.nan)
         self._error, self._z, self._state = found.error, found.z, state
         pressing = self._pressing(state)
         tau = found.tau if gravity else found.impedance + found.friction
         return tau if pressing is None else tau + pressing
+
+    def _law(self) -> CartesianImpedance:
+        """Return the law of the present robot, compiled once."""
+        arm = self._node.arm
+        if self._compiled is None or self._compiled[0] is not arm:
+            frame = self._node.parameters.impedance__frame
+            self._compiled = arm, CartesianImpedance(arm, frame)
+        return self._compiled[1]
+
+    def _advance_target(self, state: JointReading) -> tuple[PoseReference, float]:
+        """Return the target at a state, and the time since the state before it [s].
+
+        The memory of the law begins anew where the target is placed at the frame.
+        """
+        arm, before = self._node.arm, self._state
+        frame = arm.forward_kinematics(state.q, self._node.parameters.impedance__frame)
+        target, self.ended = self.follower.reference(frame, state.stamp, state.restarted)
+        if self.follower.placed or before is None:
+            self._ramp, self._error, before = StiffnessRamp(self._wanted), np.zeros(6), state
+            self._z = np.zeros(arm.model.n)
+            self._placed()
+        if self.ended:
+            self._node.get_logger().warning(f'{self.ended}: {self.follower.doing}')
+        dt = (state.stamp - before.stamp) / SECOND
+        return target, min(max(dt, 0.0), LONGEST_STEP)
 
     def _pressing(self, state: JointReading) -> Array | None:
         """Return the torque (n,) of the target wrench, scaled to the efforts; None without one."""
@@ -192,9 +210,7 @@ class FrameImpedance(Part):
         most = parameters.max_target_torque, parameters.max_target_force
 
         def largest(F: Array, tau: Array) -> float:
-            factor = largest_factor(F, tau, self._effort, most)
-            assert self._wrench.newest is not None  # it has this torque
-            size = float(np.abs(self._wrench.newest.F).max())
+            factor, size = largest_factor(F, tau, self._effort, most), self._wrench.size
             if factor < size:
                 self._scale = factor / size
                 self._node.count_event('target wrench scaled')
