@@ -37,8 +37,8 @@ published on the same command topics when this one was enabled.
 
 Torques do not jump: the reference is continuous, or is placed at rest where the arm is
 (control/reference_following.py), and every published torque passes the soft start, the effort
-limit and the rate limit (control/torque_limiting.py). The parts are in ros/reference_input.py,
-ros/torque_law.py, ros/state_watch.py and ros/torque_output.py.
+limit and the rate limit (control/torque_limiting.py). The parts are in
+feedforward_parts/, beside this file.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from typing_extensions import override
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
+from robot_dynamics.control.motions import NOT_FINITE
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, motion_status
@@ -65,7 +65,7 @@ from robot_dynamics.ros.motion_status import MotionStatus, NodeActivity
 from robot_dynamics.ros.nodes.feedforward_parts.collision_input import CollisionInput
 from robot_dynamics.ros.nodes.feedforward_parts.frame_impedance import FrameImpedance
 from robot_dynamics.ros.nodes.feedforward_parts.motor_mode import Mode
-from robot_dynamics.ros.nodes.feedforward_parts.reference_input import ReferenceInput
+from robot_dynamics.ros.nodes.feedforward_parts.reference_input import MotionState, ReferenceInput
 from robot_dynamics.ros.nodes.feedforward_parts.state_output import StateOutput
 from robot_dynamics.ros.nodes.feedforward_parts.state_watch import StateWatch
 from robot_dynamics.ros.nodes.feedforward_parts.torque_law import TorqueLaw
@@ -129,8 +129,7 @@ class FeedforwardNode(RobotNode):
         self.torques.command(model, settings.limits, settings.order, settings.per_torque)
         if goes_on:
             self.references.adjust(model, settings, law.friction)
-            self.references.follower.stop('the robot description has changed')
-            return self._status.report()
+            return self.references.stop('the robot description has changed')
         self.references.follow(model, settings, law.friction)
         if self.active:
             self.activate()
@@ -141,8 +140,7 @@ class FeedforwardNode(RobotNode):
         if self.arm is None:
             return
         settings = self.law.settings
-        self.torques.gate.limit(settings.limits)
-        self.torques.per_torque = settings.per_torque
+        self.torques.adjust(settings.limits, settings.per_torque)
         self.references.adjust(self.arm.model, settings, self.law.friction)
 
     # -- start and end ----------------------------------------------------------------------
@@ -166,7 +164,7 @@ class FeedforwardNode(RobotNode):
     def _last_torque(self) -> Array | None:
         """Return the torque that `on_deactivate` chooses; None: it stays, or there was none."""
         state = self.watch.last
-        return self.law.last(state) if state is not None and self.torques.gate.is_open else None
+        return self.law.last(state) if state is not None and self.torques.is_open else None
 
     # -- on and off -------------------------------------------------------------------------
 
@@ -178,8 +176,7 @@ class FeedforwardNode(RobotNode):
         response.success, response.message = True, 'enabled' if request.data else 'disabled'
         if self.active:
             self._status.report()
-            conflict = self.torques.guard.conflict
-            obstacle = conflict or self.contact.lost
+            obstacle = self.torques.conflict or self.contact.lost
             if request.data and obstacle:
                 response.message += f', but {obstacle}'
         return response
@@ -187,13 +184,12 @@ class FeedforwardNode(RobotNode):
     def _enable(self) -> None:
         self._failure = ''
         if self.arm is not None:
-            self.references.follower.violation = ''
-        touches = self.contact.level.acknowledge()
-        is_off = touches or self.references.follower.is_off
+            self.references.forget_violation()
+        is_off = self.contact.acknowledge() or self.references.is_off
         if self.mode is Mode.RELEASING and not is_off:
             self.mode = self._enabled_mode()  # the reference and the torque continue
         elif self.mode is Mode.COLLIDED:
-            self.references.follower.release()  # held where the arm is, from the present torque
+            self.references.release()  # held where the arm is, from the present torque
             self.mode = self._enabled_mode()
         elif not self.mode.enabled:
             self.mode = Mode.WAITING
@@ -203,8 +199,8 @@ class FeedforwardNode(RobotNode):
     def _disable(self) -> None:
         self.mode = Mode.DISABLED
         if self.active:
-            self.references.follower.stop('disabled')
-            if self.torques.gate.is_open:
+            self.references.decelerate('disabled')
+            if self.torques.is_open:
                 self.mode = Mode.RELEASING
 
     def _react_to_contact(self, stamp: int) -> None:
@@ -217,11 +213,11 @@ class FeedforwardNode(RobotNode):
         if contact.lost and not lost:
             self.count_event('contact lost')
         if collision and (is_commanding or (self.mode is Mode.COLLIDED and self._unprotected)):
-            self.references.follower.collide(collision)
+            self.references.collide(collision)
             self._end_motion(f'{collision}: {choice}; ~/enable releases the arm', False)
             self.count_event('collision')
         elif is_commanding and contact.lost and self.parameters.on_contact_lost == 'hold':
-            self.references.follower.stop(contact.lost)
+            self.references.decelerate(contact.lost)
             self._end_motion(f'{contact.lost}: hold; ~/enable releases the arm', True)
         elif bool(contact.lost) != bool(lost):
             self._status.report(contact.lost or 'contacts are back')
@@ -240,26 +236,26 @@ class FeedforwardNode(RobotNode):
 
     def _switch_on(self) -> None:
         """Start softly at the present position, unless another node commands the arm."""
-        self.references.follower.release()
-        self._failure = self.references.follower.violation = ''
-        self.torques.gate.close()
+        self.references.release()
+        self.references.forget_violation()
+        self._failure = ''
         self.watch.restart()
-        self.torques.guard.enable()
+        self.torques.switch_on()
         self.mode = self._enabled_mode() if self.mode.enabled else Mode.DISABLED
 
     def _enabled_mode(self) -> Mode:
         """Return the mode of the enabled node, as far as others and joint states determine it."""
-        if self.torques.guard.blocked:
+        if self.torques.is_blocked:
             return Mode.BLOCKED
         return Mode.COMMANDING if self.watch.receives else Mode.WAITING
 
     def _on_other_publishers(self) -> None:
         """Stop commands while another node has the motors; it has come or gone."""
-        if self.torques.guard.blocked:
-            self.torques.gate.close()
+        if self.torques.is_blocked:
+            self.torques.close()
         if self.mode.enabled:
             self.mode = self._enabled_mode()
-        elif self.torques.guard.blocked:
+        elif self.torques.is_blocked:
             self.mode = Mode.DISABLED
 
     def _on_watchdog(self) -> None:
@@ -283,34 +279,33 @@ class FeedforwardNode(RobotNode):
             return
         if not self._failure:
             self._failure = f'{name} failed, the arm is held until ~/enable: {reason}'
-            self.references.follower.stop(self._failure)
+            self.references.decelerate(self._failure)
             self._status.report()
-        gate, state = self.torques.gate, self.watch.last
+        state = self.watch.last
         holds = self.watch.silent and self.parameters.on_timeout != 'stop'
-        if holds and state is not None and gate.is_open:
-            self.torques.publish(state.stamp, gate.last)
+        if holds and state is not None and self.torques.is_open:
+            self.torques.publish(state.stamp, self.torques.last)
 
     def _bridge_silence(self) -> None:
         """Apply `on_timeout` while joint states are missing, or their stamps stand still."""
         choice, state = self.parameters.on_timeout, self.watch.last
-        gate = self.torques.gate
-        if state is None or not gate.is_open:
+        if state is None or not self.torques.is_open:
             return
         if self.mode is Mode.RELEASING:
             tau = self._last_torque()
         elif choice == 'stop':
             return
         else:
-            tau = gate.last if choice == 'hold' else self.law.gravity(state)
+            tau = self.torques.last if choice == 'hold' else self.law.gravity(state)
         if tau is not None:
-            self.torques.publish(state.stamp, gate.step(tau, WATCHDOG_PERIOD))
+            self.torques.continue_to(state.stamp, tau, WATCHDOG_PERIOD)
         self._leave_at(tau)
 
     def _leave_at(self, tau: Array | None) -> None:
         """End the commands of a disabled node once its last torque is reached."""
-        if self.mode is Mode.RELEASING and (tau is None or self.torques.gate.reached(tau)):
+        if self.mode is Mode.RELEASING and (tau is None or self.torques.reached(tau)):
             self.mode = Mode.DISABLED
-            self.torques.gate.close()
+            self.torques.close()
 
     def _obstacle(self) -> str:
         """Return why no goal can be followed at present, or ''."""
@@ -319,7 +314,7 @@ class FeedforwardNode(RobotNode):
         if not self.mode.enabled:
             return 'the node is disabled; ~/enable enables it'
         if self.mode is Mode.BLOCKED:
-            return self.torques.guard.conflict
+            return self.torques.conflict
         return self._failure or self.watch.silent
 
     def _description(self) -> str:
@@ -330,68 +325,89 @@ class FeedforwardNode(RobotNode):
             return 'disabled'
         if self.law.is_led:
             return 'led by hand'
-        return self.references.follower.doing
+        return self.references.doing
 
     def _activity(self) -> NodeActivity:
         """Return what the node does at present, for its status."""
-        follower, word, detail = self.references.follower, self.mode.value, ''
+        motion, word, detail = self.references, self.mode.value, ''
         if self.mode is Mode.BLOCKED:
-            detail = self.torques.guard.conflict
+            detail = self.torques.conflict
         elif self.mode is Mode.COLLIDED:
             word, detail = motion_status.FAULTED, self._collision
         elif self._failure and self.mode is not Mode.DISABLED:
             word, detail = motion_status.FAULTED, self._failure
         elif self.mode is Mode.COMMANDING:
-            word, detail = follower.phase.value, self.frame.remark
+            word, detail = motion.phase.value, self.frame.remark
             if self.law.is_led:
                 word = motion_status.IDLE
-            elif follower.violation and follower.phase is not Phase.FOLLOWING:
-                word, detail = motion_status.FAULTED, follower.violation
-        ending, lost = follower.execution.ending, self.contact.lost
-        return NodeActivity(word, self._description(), follower.progress, detail, ending, lost)
+            elif motion.fault:
+                word, detail = motion_status.FAULTED, motion.fault
+        return NodeActivity(
+            word,
+            self._description(),
+            progress=motion.progress,
+            detail=detail,
+            outcome=motion.ending,
+            warning=self.contact.lost,
+        )
 
     # -- torques ----------------------------------------------------------------------------
 
     def on_joint_state(self, state: JointReading) -> None:
         """Publish the torque for one complete joint state."""
-        follower = self.references.follower
         if not self.watch.receive(state):
             return
         if self.mode is Mode.WAITING:
             self.mode = Mode.COMMANDING
-        state = follower.nearest(state)
-        returned, self.watch.silent, self.watch.last = bool(self.watch.silent), '', state
+        state = self.references.nearest(state)
+        returned = self.watch.take(state)
         self._react_to_contact(self._time_of(state))
-        doing, execution = follower.doing, follower.execution
-        was_open, violations = execution.outcome is None, follower.violations
-        reference, dropped = follower.reference(state, returned)
-        if follower.placed and state.qd is not None:
+        before = self.references.motion_state()
+        reference, dropped = self.references.reference(state, returned)
+        if self.references.placed and state.qd is not None:
             self.torques.restart()
             self.law.restart()  # the step from one reference to another is no displacement
         commands = self.mode in (Mode.COMMANDING, Mode.RELEASING, Mode.COLLIDED)
         if not commands or state.qd is None:
-            why = self._obstacle() or 'joint states without velocity'
-            dropped = dropped or why * follower.moving
-            follower.release(why)
+            why = self._release_motion()
+            dropped = dropped or why
         if dropped:
-            self.get_logger().warning(f'{dropped}: {follower.doing}')
+            self.get_logger().warning(f'{dropped}: {self.references.doing}')
         if commands:
             self._command(self._torque(state, reference), state)
             dropped = dropped or self.frame.ended
         if dropped == NOT_FINITE:
             self.count_event(f'{NOT_FINITE}, placed anew')
+        self._publish_state(state, reference, commands)
+        self._report_changes(before, dropped, returned)
+
+    def _release_motion(self) -> str:
+        """Follow nothing without torques; return why a motion was dropped, or ''."""
+        why = self._obstacle() or 'joint states without velocity'
+        was_moving = self.references.moving
+        self.references.release(why)
+        return why * was_moving
+
+    def _publish_state(self, state: JointReading, reference: Reference, commands: bool) -> None:
+        """Publish a state with its reference, and keep them as feedback of the action."""
         self.action.latest = state, reference
-        torque = self.torques.gate.last if commands else None
-        self.states.publish(
-            state, reference, torque, elapsed=follower.elapsed, speed=follower.speed.rate
-        )
-        if follower.violations > violations:
+        torque = self.torques.last if commands else None
+        elapsed, speed = self.references.elapsed, self.references.speed
+        self.states.publish(state, reference, torque, elapsed=elapsed, speed=speed)
+
+    def _report_changes(self, before: MotionState, dropped: str, returned: bool) -> None:
+        """Count and report what a joint state has changed.
+
+        Args:
+            before: the motion before it.
+            dropped: why a motion was dropped, or ''.
+            returned: whether joint states were missing before it.
+        """
+        if self.references.was_violated(before):
             self.count_event('tolerance violated')
-        if dropped or returned or follower.doing != doing:
+        if dropped or returned or self.references.has_changed(before):
             event = ['joint states are back'] * returned + [dropped] * bool(dropped)
-            word = ''
-            if was_open and execution.outcome is Outcome.REJECTED:
-                word = motion_status.REJECTED
+            word = motion_status.REJECTED if self.references.was_rejected(before) else ''
             self._status.report('; '.join(event), word)
 
     def _time_of(self, state: JointReading) -> int:
@@ -406,7 +422,7 @@ class FeedforwardNode(RobotNode):
 
     def _command(self, tau: Array, state: JointReading) -> None:
         """Publish a torque within the limits; or the last one, once a disabled arm is at rest."""
-        is_last = self.mode is Mode.RELEASING and not self.references.follower.moving
+        is_last = self.mode is Mode.RELEASING and not self.references.moving
         if is_last:
             last = self._last_torque()
             if last is None:
@@ -415,7 +431,7 @@ class FeedforwardNode(RobotNode):
         if not np.isfinite(tau).all():
             self.count_event('not finite, not published')
             return self.law.restart()
-        self.torques.publish(state.stamp, self.torques.gate(self._time_of(state), tau))
+        self.torques.answer(state.stamp, self._time_of(state), tau)
         self.watch.answered = state.stamp
         if is_last:
             self._leave_at(tau)

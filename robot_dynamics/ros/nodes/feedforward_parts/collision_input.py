@@ -60,6 +60,10 @@ class CollisionInput(Part):
             return ''
         return f'collision, most in joint {self._joint!r}' if self._joint else 'collision'
 
+    def acknowledge(self) -> bool:
+        """Acknowledge the present collision; return whether there is one."""
+        return self.level.acknowledge()
+
     def _cause(self) -> str:
         """Return why no contact is known."""
         if self._unknown:

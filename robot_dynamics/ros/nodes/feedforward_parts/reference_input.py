@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from std_msgs.msg import Header
@@ -14,6 +15,8 @@ from typing_extensions import override
 from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
 from robot_dynamics.control.feasibility import check_motion
+from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.motions import Execution, Outcome, Phase
 from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.tolerances import Tolerances
@@ -29,6 +32,15 @@ from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
 from robot_dynamics.ros.part import Part
+
+
+class MotionState(NamedTuple):
+    """The motion before a joint state, with which the motion after it is compared."""
+
+    doing: str  # as `ReferenceInput.doing`
+    execution: Execution  # of the trajectory that was accepted last
+    was_open: bool  # whether that had not ended
+    violations: int  # motions that a tolerance has ended
 
 
 class ReferenceInput(Part):
@@ -128,6 +140,110 @@ class ReferenceInput(Part):
         """End every motion: decelerate, then hold."""
         self.follower.stop(reason)
         self._report('', '')
+
+    def decelerate(self, reason: str) -> None:
+        """End every motion as `stop` does, without a report."""
+        self.follower.stop(reason)
+
+    def release(self, reason: str = '') -> None:
+        """Drop every motion at once, for a reason; hold where the arm is at the next state."""
+        self.follower.release(reason)
+
+    def collide(self, reason: str) -> None:
+        """End every motion at an obstacle: brake from the measured state."""
+        self.follower.collide(reason)
+
+    def forget_violation(self) -> None:
+        """Report no more that a tolerance ended the last motion."""
+        self.follower.violation = ''
+
+    # -- the reference at every joint state -----------------------------------------------------
+
+    def nearest(self, state: JointReading) -> JointReading:
+        """Return a state whose continuous joints are in the turn nearest to the reference."""
+        return self.follower.nearest(state)
+
+    def reference(self, state: JointReading, returned: bool) -> tuple[Reference, str]:
+        """Return the reference for a state, and why a motion was dropped, or ''.
+
+        Args:
+            state: the robot's.
+            returned: whether joint states were missing before it.
+        """
+        return self.follower.reference(state, returned)
+
+    @property
+    def placed(self) -> bool:
+        """Whether the last reference was placed where the arm is: torques need a soft start."""
+        return self.follower.placed
+
+    @property
+    def moving(self) -> bool:
+        """Whether the reference moves, or a motion is pending; else the arm is held."""
+        return self.follower.moving
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the arm is further from the reference than the start tolerance."""
+        return self.follower.is_off
+
+    @property
+    def elapsed(self) -> float:
+        """Time [s] of the present trajectory, at its own speed; 0 without one."""
+        return self.follower.elapsed
+
+    @property
+    def speed(self) -> float:
+        """Speed of the present trajectory, as a fraction of its own."""
+        return self.follower.speed.rate
+
+    # -- the motion, for status and log ---------------------------------------------------------
+
+    @property
+    def doing(self) -> str:
+        """Description of the present motion."""
+        return self.follower.doing
+
+    @property
+    def phase(self) -> Phase:
+        """What the reference does, with the next state."""
+        return self.follower.phase
+
+    @property
+    def progress(self) -> float:
+        """Fraction of the present trajectory's time that is over; NaN without one."""
+        return self.follower.progress
+
+    @property
+    def ending(self) -> str:
+        """How the trajectory that was accepted last has ended, and why; '' before that."""
+        return self.follower.execution.ending
+
+    @property
+    def fault(self) -> str:
+        """The violated tolerance, unless another trajectory is followed since; or ''."""
+        return '' if self.phase is Phase.FOLLOWING else self.follower.violation
+
+    def motion_state(self) -> MotionState:
+        """Return the present motion, for `has_changed` and its like."""
+        execution = self.follower.execution
+        return MotionState(
+            self.doing, execution, execution.outcome is None, self.follower.violations
+        )
+
+    def has_changed(self, before: MotionState) -> bool:
+        """Return whether the arm does something else than before."""
+        return self.doing != before.doing
+
+    def was_rejected(self, before: MotionState) -> bool:
+        """Return whether the trajectory of before was rejected at its start since."""
+        return before.was_open and before.execution.outcome is Outcome.REJECTED
+
+    def was_violated(self, before: MotionState) -> bool:
+        """Return whether a tolerance has ended a motion since."""
+        return self.follower.violations > before.violations
+
+    # -- trajectories and streams ---------------------------------------------------------------
 
     def _stopping_time(self, reference: Reference) -> float:
         return stopping_time(self._node.arm, self._settings.limits.effort, reference)

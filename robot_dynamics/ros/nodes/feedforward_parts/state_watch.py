@@ -41,6 +41,11 @@ class StateWatch:
             self._progressed = self._received
         return is_new or not self.silent
 
+    def take(self, state: JointReading) -> bool:
+        """Keep a state that is to be answered; return whether it ends a silence."""
+        was_silent, self.silent, self.last = bool(self.silent), '', state
+        return was_silent
+
     def begins_silence(self, now: float, timeout: float) -> bool:
         """Return whether a silence longer than a timeout [s] is detected now [s], and was not."""
         if self.silent or now - self._progressed < timeout:

@@ -86,6 +86,65 @@ class TorqueOutput(Part):
         torque = np.array([before.get(name, 0.0) for name in model.joint_names])
         self.gate = TorqueGate(limits, self._node.health.counts, torque)
 
+    def adjust(self, limits: Limits, per_torque: Array) -> None:
+        """Continue with other limits and another scale of the commands; see `command`."""
+        self.gate.limit(limits)
+        self.per_torque = per_torque
+
+    # -- whether torques are published ------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a torque was published since the robot was taken, or `close`."""
+        return self.gate.is_open
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether another node has the motors."""
+        return self.guard.blocked
+
+    @property
+    def conflict(self) -> str:
+        """A sentence that names the other nodes that command the motors, or ''."""
+        return self.guard.conflict
+
+    def switch_on(self) -> None:
+        """Start softly with the next torque, unless another node commands the motors."""
+        self.gate.close()
+        self.guard.enable()
+
+    def close(self) -> None:
+        """Count as not open until the next torque, which starts softly from the last one."""
+        self.gate.close()
+
+    # -- torques ----------------------------------------------------------------------------
+
+    @property
+    def last(self) -> Array:
+        """The torque (n,) that was published last; zero at first."""
+        return self.gate.last
+
+    def reached(self, tau: Array) -> bool:
+        """Return whether the last torque is this one (n,), as far as the limits allow."""
+        return self.gate.reached(tau)
+
+    def answer(self, stamp: int, at: int, tau: Array) -> None:
+        """Publish a torque (n,) within the limits, for a state.
+
+        Args:
+            stamp: of the state, ns.
+            at: time of the state, for the limits of the rate, ns.
+            tau: the torque, N m or N.
+        """
+        self.publish(stamp, self.gate(at, tau))
+
+    def continue_to(self, stamp: int, tau: Array, dt: float) -> None:
+        """Publish a torque (n,) within the limits, `dt` [s] after the last one.
+
+        The stamp [ns] is that of the last state.
+        """
+        self.publish(stamp, self.gate.step(tau, dt))
+
     def publish(self, stamp: int, tau: Array) -> None:
         """Publish a torque (n,) that has passed the gate, for the state with this stamp, ns."""
         self._torque.publish(self._writer.fill(stamp, tau))
@@ -111,7 +170,7 @@ class TorqueOutput(Part):
         while True:
             time.sleep(RELEASE_STEP)
             dt = RELEASE_STEP if time.monotonic() < end else math.inf
-            self.publish(stamp, self.gate.step(tau, dt))
+            self.continue_to(stamp, tau, dt)
             if self.gate.reached(tau):
                 break
         for publisher in self.publishers:
