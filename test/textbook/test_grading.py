@@ -855,6 +855,11 @@ def test_errors_of_a_task(robot, options, error, message):
         check(robot, task_inertia=Task('planar_2r').Lambda, **options)
 
 
+def test_a_task_needs_a_robot_also_where_joints_are_not_counted():
+    with pytest.raises(FunctionError, match='Lambda and eta need a model and a frame'):
+        check(task_bias=Task('planar_2r').eta)
+
+
 # -- without a robot ------------------------------------------------------------------------------
 
 ALONE = {

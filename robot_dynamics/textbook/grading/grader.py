@@ -136,15 +136,16 @@ def _graded(
 ) -> Report:
     """Return the report on these functions; the other arguments and errors are as of `check`."""
     known = _reference(given, robot)
+    of_task = 'task_inertia' in given or 'task_bias' in given
+    if of_task and not isinstance(known, Model):
+        raise FunctionError(f'robot is {robot!r}; Lambda and eta need a model and a frame')
     n = _number_of_joints(given, known, joints)
     columns = known.columns() if known is not None and 'regressor' in given else 0
     sizes = {'n': n, 'm': len(directions), 'l': columns}
     functions = {name: Function(name, f, sizes) for name, f in given.items()}
     rng = np.random.default_rng(0)
     states = free_states(n, STATES, rng) if known is None else known.states(STATES, rng)
-    if 'task_inertia' in given or 'task_bias' in given:
-        if not isinstance(known, Model):
-            raise FunctionError(f'robot is {robot!r}; Lambda and eta need a model and a frame')
+    if of_task and isinstance(known, Model):
         _set_regular_task(known, frame, directions, states.q)
     examination = Examination(functions, n, states, known, tolerance)
     check_alone(examination)
