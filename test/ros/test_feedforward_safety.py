@@ -563,6 +563,15 @@ def test_a_disabled_motion_decelerates_before_the_torque_ends(graph, elbow):
     assert not robot.answers(661 * MS)
 
 
+@pytest.mark.parametrize('on', [True, False])
+def test_a_node_without_a_robot_is_enabled_and_disabled(graph, on):
+    node = graph.start(FeedforwardNode, description=None, start_enabled=not on)
+    answer = graph.call(SetBool, 'feedforward_node/enable', SetBool.Request(data=on))
+    assert answer.success
+    assert node.arm is None
+    assert node.mode.enabled == on
+
+
 def test_enabling_an_enabled_node_changes_nothing(graph):
     robot = Robot(graph, kp=[100.0])
     robot.torque(0)

@@ -183,9 +183,10 @@ class FeedforwardNode(RobotNode):
 
     def _enable(self) -> None:
         self._failure = ''
+        is_off = self.contact.acknowledge()
         if self.arm is not None:
             self.references.forget_violation()
-        is_off = self.contact.acknowledge() or self.references.is_off
+            is_off = is_off or self.references.is_off
         if self.mode is Mode.RELEASING and not is_off:
             self.mode = self._enabled_mode()  # the reference and the torque continue
         elif self.mode is Mode.COLLIDED:
