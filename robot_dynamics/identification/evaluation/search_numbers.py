@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Motion(NamedTuple):
+class RequiredMotion(NamedTuple):
     """Motion below which the friction of a joint is not determined."""
 
     share: float = 0.1  # of the time, and
@@ -88,7 +88,7 @@ class Iteration(NamedTuple):
     steps: int = 200  # of adding, exchanging and removing causes
 
 
-MOTION, REPORTED, VALIDITY = Motion(), Reported(), Validity()
+MOTION, REPORTED, VALIDITY = RequiredMotion(), Reported(), Validity()
 SMALL, PRIORS, PRICES = SmallErrors(), Priors(), Prices()
 LIMITS, ITERATION = Limits(), Iteration()
 CERTAIN = 3.0  # standard deviations
