@@ -20,11 +20,12 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.base_parameters import (
+    BaseParameters,
     base_parameters,
 )
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.parameter_fit import RANK, Fit
-from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, divergence_curvature
+from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, description_curvature
 
 PARAMETERS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 SHOWN = 1e-6  # least coefficient of a combination that is named
@@ -71,46 +72,49 @@ class BaseEstimate(NamedTuple):
 
 def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
     """Return the base parameters of a fit: with its weights, features and gains."""
-    problem, terms, x = fit.problem, fit.terms, fit.estimate
-    n = arm.model.n
+    problem, x = fit.problem, fit.estimate
     base = base_parameters(arm, np.random.default_rng(0), rotors=problem.rotors)
-    rows, right = [], []
-    for j in range(n):
-        own = np.zeros((len(terms.Y), n))
-        own[:, j] = x.gain[j] * terms.qdd[:, j] * problem.excited[j]
-        inertial = np.column_stack([x.gain[j] * terms.Y[:, j], own])[:, base.columns]
-        others = terms.of_recordings()
-        if problem.excited[j]:
-            others = np.column_stack([others, terms.features[:, j]])
-        w = fit.weight[:, j, None]
-        Q = np.linalg.qr(w * others)[0]
-        both = w * np.column_stack(
-            [inertial, terms.effort[:, j] - x.gain[j] * terms.load[:, j] @ x.load]
-        )
-        both = both - Q @ (Q.T @ both)  # without what friction and offset explain
-        R = np.asarray(np.linalg.qr(both, mode='r'))
-        rows.append(R[:, :-1])
-        right.append(R[:, -1])
+    equations = [_base_equations(fit, base, j) for j in range(arm.model.n)]
+    rows, right = zip(*equations, strict=True)
     inexact = INEXACT * ~problem.unknown
     value, error, condition = _least_squares(rows, right, fit.spread, inexact)
     grouping = base.grouping
-    drive = x.rotor / x.gain
-    all_parameters = [np.concatenate([t, r]) for t, r in (
-        (problem.start.theta, problem.start.rotor), (x.theta, drive)
-    )]  # fmt: skip
-    prior, physical = (grouping @ values[: grouping.shape[1]] for values in all_parameters)
-    names = parameter_names(arm.model)[: grouping.shape[1]]
+    number = grouping.shape[1]
+    described = np.concatenate([problem.start.theta, problem.start.rotor])
+    fitted = np.concatenate([x.theta, x.rotor / x.gain])
+    names = parameter_names(arm.model)[:number]
     return BaseEstimate(
-        tuple(names[k] for k in base.columns),
-        names,
-        grouping,
-        value,
-        error,
-        prior,
-        _prior_error(arm, fit, grouping),
-        physical,
-        condition,
+        names=tuple(names[k] for k in base.columns),
+        all_names=names,
+        grouping=grouping,
+        value=value,
+        error=error,
+        prior=grouping @ described[:number],
+        prior_error=_prior_error(arm, fit, grouping),
+        physical=grouping @ fitted[:number],
+        condition=condition,
     )
+
+
+def _base_equations(fit: Fit, base: BaseParameters, j: int) -> tuple[Array, Array]:
+    """Return the weighted equations of joint j by the base parameters: columns, right-hand side.
+
+    They are orthogonal to what friction and offset explain, and compressed by QR.
+    """
+    problem, terms, x = fit.problem, fit.terms, fit.estimate
+    rotors = np.zeros((len(terms.Y), len(x.gain)))
+    rotors[:, j] = x.gain[j] * terms.qdd[:, j] * problem.excited[j]
+    inertial = np.column_stack([x.gain[j] * terms.Y[:, j], rotors])[:, base.columns]
+    others = terms.of_recordings()
+    if problem.excited[j]:
+        others = np.column_stack([others, terms.features[:, j]])
+    w = fit.weight[:, j, None]
+    Q = np.linalg.qr(w * others)[0]
+    effort = terms.effort[:, j] - x.gain[j] * terms.load[:, j] @ x.load
+    both = w * np.column_stack([inertial, effort])
+    both = both - Q @ (Q.T @ both)
+    R = np.asarray(np.linalg.qr(both, mode='r'))
+    return R[:, :-1], R[:, -1]
 
 
 def _least_squares(
@@ -149,8 +153,9 @@ def _prior_error(arm: Dynamics, fit: Fit, grouping: Array) -> Array:
     That of a rotor inertia is the inertia that the arm has at its joint.
     """
     scaled = fit.problem.scaled
-    curvature = PRIOR / 2 * divergence_curvature(np.eye(4)[None])[0]
-    blocks = scaled.maps @ np.linalg.inv(curvature) @ np.swapaxes(scaled.maps, 1, 2)
+    blocks = (
+        scaled.maps @ np.linalg.inv(description_curvature(PRIOR)) @ np.swapaxes(scaled.maps, 1, 2)
+    )
     inertial, rotor = np.split(grouping, [10 * scaled.nb], axis=1)
     parts = inertial.reshape(len(grouping), scaled.nb, 10)
     variance = np.einsum('kbi,bij,kbj->k', parts, blocks, parts)

@@ -15,6 +15,7 @@ Sources: Liang and Zeger, "Longitudinal data analysis using generalized linear m
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,7 +29,11 @@ from robot_dynamics.identification.estimation.equations import (
     rows_of_joint,
     split,
 )
-from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, divergence_curvature
+from robot_dynamics.identification.estimation.pseudo_inertia import (
+    PRIOR,
+    Bodies,
+    description_curvature,
+)
 
 INEXACT = 0.02  # standard deviation of the scale of a joint's efforts, if it is not estimated
 
@@ -64,55 +69,83 @@ def covariance_of(
     Bounds are disregarded: the errors of coefficients that are 0 are those they would have.
     """
     p, scaled = len(x.theta), problem.scaled
-
-    def equations(of: Terms, w: Array, j: int) -> tuple[Array, Array]:
-        R = rows_of_joint(problem, of, w, x, j)
-        return np.column_stack([scaled.columns(R[:, :p]), R[:, p:-1]]), R[:, -1]
-
     A, _ = linear_problem(problem, terms, weight, x)
     A = np.column_stack([scaled.columns(A[:, :p]), A[:, p:]])
     H = A.T @ A
     middle = H.copy()
-    own = [equations(terms, weight, j) for j in range(len(x.gain))]
+    own = [_equations(problem, terms, weight, x, j) for j in range(len(x.gain))]
     for size, (R, _) in zip(spread, own, strict=True):
         middle += (size - 1) * R.T @ R
-    of = split(problem, np.arange(len(H)))
-    numbers = np.unique(terms.recording)
-    between = _between(terms, weight, x, numbers)
-    for number in numbers:
-        rows = terms.recording == number
-        for j in np.flatnonzero(between.any(axis=1)).tolist():
-            R, _ = equations(terms.select(rows), weight[rows], j)
-            change = R.T @ R[:, of.friction[j]]
-            middle += change * between[j] @ change.T
+    for more in _between_recordings(problem, terms, weight, x):
+        middle += more
     # At the description: near a bound the divergence rises steeply, which is no information.
-    curvature = PRIOR / 2 * divergence_curvature(np.eye(4)[None])[0]
-    maps = np.zeros_like(H)
-    maps[p:, p:] = np.eye(len(H) - p)
-    prior = np.zeros(p)
-    for i, M in enumerate(scaled.maps):
+    curvature = description_curvature(PRIOR)
+    for i in range(scaled.nb):
         at = slice(10 * i, 10 * i + 10)
         H[at, at] += curvature
         middle[at, at] += curvature
-        maps[at, at] = M
-        prior[at] = np.sqrt((M @ np.linalg.inv(curvature) @ M.T).diagonal())
-    known = [of.gain[~problem.unknown]]
-    known += [of.load if problem.load is None else of.load[~problem.load.unknown]]
-    free = np.setdiff1d(np.flatnonzero(H.diagonal() > 0), np.concatenate(known))
-    unit = np.sqrt(H.diagonal()[free])
-    inverse = np.zeros_like(H)
-    inverse[np.ix_(free, free)] = np.linalg.pinv(
-        H[np.ix_(free, free)] / np.outer(unit, unit), rcond=1e-14, hermitian=True
-    ) / np.outer(unit, unit)
+    inverse = _inverse(H, _estimated(problem, H))
     cov = inverse @ middle @ inverse
     by_scale = [INEXACT * R.T @ b for j, (R, b) in enumerate(own) if not problem.unknown[j]]
     if by_scale:
         change = np.array(by_scale) @ inverse
         cov = cov + change.T @ change
-    return maps @ cov @ maps.T, prior
+    maps = np.zeros_like(H)
+    maps[p:, p:] = np.eye(len(H) - p)
+    for i, M in enumerate(scaled.maps):
+        maps[10 * i : 10 * i + 10, 10 * i : 10 * i + 10] = M
+    return maps @ cov @ maps.T, _prior_deviations(scaled, curvature)
 
 
-def of_few(blocks: int) -> float:
+def _equations(
+    problem: Problem, terms: Terms, weight: Array, x: Estimate, j: int
+) -> tuple[Array, Array]:
+    """Return the weighted equations of a joint by scaled unknowns: columns, right-hand side."""
+    p = len(x.theta)
+    R = rows_of_joint(problem, terms, weight, x, j)
+    return np.column_stack([problem.scaled.columns(R[:, :p]), R[:, p:-1]]), R[:, -1]
+
+
+def _between_recordings(
+    problem: Problem, terms: Terms, weight: Array, x: Estimate
+) -> Iterator[Array]:
+    """Yield A_b^T A_b D A_b^T A_b (P, P) of each recording b and joint."""
+    numbers = np.unique(terms.recording)
+    between = _between(terms, weight, x, numbers)
+    for number in numbers:
+        rows = terms.recording == number
+        for j in np.flatnonzero(between.any(axis=1)).tolist():
+            R, _ = _equations(problem, terms.select(rows), weight[rows], x, j)
+            of = split(problem, np.arange(R.shape[1]))
+            change = R.T @ R[:, of.friction[j]]
+            yield change * between[j] @ change.T
+
+
+def _prior_deviations(scaled: Bodies, curvature: Array) -> Array:
+    """Return the standard deviations (10 nb,) of the parameters by the description alone."""
+    inverse = np.linalg.inv(curvature)
+    return np.concatenate([np.sqrt((M @ inverse @ M.T).diagonal()) for M in scaled.maps])
+
+
+def _estimated(problem: Problem, H: Array) -> Array:
+    """Return the indices of the unknowns that are estimated, by their information H (P, P)."""
+    of = split(problem, np.arange(len(H)))
+    known = [of.gain[~problem.unknown]]
+    known += [of.load if problem.load is None else of.load[~problem.load.unknown]]
+    return np.setdiff1d(np.flatnonzero(H.diagonal() > 0), np.concatenate(known))
+
+
+def _inverse(H: Array, free: Array) -> Array:
+    """Return the inverse (P, P) of H for some of the unknowns, scaled to a unit diagonal."""
+    unit = np.sqrt(H.diagonal()[free])
+    inverse = np.zeros_like(H)
+    inverse[np.ix_(free, free)] = np.linalg.pinv(
+        H[np.ix_(free, free)] / np.outer(unit, unit), rcond=1e-14, hermitian=True
+    ) / np.outer(unit, unit)
+    return inverse
+
+
+def small_sample_factor(blocks: int) -> float:
     """Return the factor of errors after which three of them cover what those of many blocks do.
 
     A variance from a few blocks is uncertain itself: Student's t with `blocks` - 1 degrees.

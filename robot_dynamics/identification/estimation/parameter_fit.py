@@ -22,7 +22,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.identification.estimation.covariance import INEXACT, covariance_of, of_few
+from robot_dynamics.identification.estimation.covariance import (
+    INEXACT,
+    covariance_of,
+    small_sample_factor,
+)
 from robot_dynamics.identification.estimation.equations import (
     Estimate,
     Problem,
@@ -85,7 +89,7 @@ def fit(problem: Problem, progress: Callable[[str], None] = lambda _: None) -> F
     spread = lasting(terms, residual) * spreads(terms, residual)
     # Friction, rotor inertia and offset of a joint take up some of its blocks.
     own = len(problem.law.terms) + 2
-    spread *= of_few(max(len(np.unique(terms.block)) - own, LEAST_BLOCKS)) ** 2
+    spread *= small_sample_factor(max(len(np.unique(terms.block)) - own, LEAST_BLOCKS)) ** 2
     covariance, prior = covariance_of(problem, terms, weight, spread, x)
     variance = np.maximum(covariance.diagonal(), 0.0)
     return Fit(problem, x, terms, weight, spread, split(problem, np.sqrt(variance)), prior)

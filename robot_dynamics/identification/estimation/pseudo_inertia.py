@@ -17,7 +17,8 @@ identification: a convex programming approach", IEEE Trans. Robotics 36(2), 2020
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -171,10 +172,28 @@ def closest_consistent(
     if len(bounded):
         constraints.append((x + centre)[size + bounded] >= least)
     squares = cp.sum_squares(A @ x - (b - A @ centre))
-    objective = squares + weight * divergence
-    # A description far from the data ends on the bounds: large numbers stop the solver there.
-    for unit_of_objective in (1.0, max(float(b @ b), 1.0)):
-        problem = cp.Problem(cp.Minimize(objective / unit_of_objective), constraints)
+    _minimise(squares + weight * divergence, constraints, max(float(b @ b), 1.0))
+    rest = (x.value + centre)[size:]
+    # An interior-point method ends near a bound, not on it.
+    rest[bounded] = np.where(rest[bounded] < least + NEGLIGIBLE, least, rest[bounded])
+    return np.array([one.value for one in X]), rest / unit
+
+
+def _minimise(objective: Any, constraints: Sequence[Any], size: float) -> None:
+    """Give the variables of a convex objective of cvxpy the values of its minimum.
+
+    Args:
+        objective: the expression.
+        constraints: on its variables.
+        size: of the objective, by which it is divided where it is not minimised as it is: a
+            description far from the data ends on the bounds, where large numbers stop the solver.
+
+    Raises:
+        SolverError: it is not minimised either way.
+    """
+    cp = solver()
+    for unit in (1.0, size):
+        problem = cp.Problem(cp.Minimize(objective / unit), constraints)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter('ignore')  # the status says what they say
@@ -183,14 +202,9 @@ def closest_consistent(
             reason = str(error)
             continue
         if problem.status in ('optimal', 'optimal_inaccurate'):
-            break
+            return
         reason = f'it is {problem.status}'
-    else:
-        raise SolverError(f'the convex problem was not solved: {reason}')
-    rest = (x.value + centre)[size:]
-    # An interior-point method ends near a bound, not on it.
-    rest[bounded] = np.where(rest[bounded] < least + NEGLIGIBLE, least, rest[bounded])
-    return np.array([one.value for one in X]), rest / unit
+    raise SolverError(f'the convex problem was not solved: {reason}')
 
 
 def with_prior(A: Array, b: Array, nb: int, weight: float) -> tuple[Array, Array]:
@@ -202,12 +216,21 @@ def with_prior(A: Array, b: Array, nb: int, weight: float) -> tuple[Array, Array
         nb: number of bodies.
         weight: lambda.
     """
-    # tr X - log det X = 4 + |X - 1|^2 / 2 near X = 1
-    root = np.linalg.cholesky(weight / 2 * divergence_curvature(np.eye(4)[None])[0]).T
+    root = np.linalg.cholesky(description_curvature(weight)).T
     rows = np.kron(np.eye(nb), root)
     unit = np.tile(np.eye(4)[np.triu_indices(4)], nb)
     more = np.column_stack([rows, np.zeros((len(rows), A.shape[1] - 10 * nb))])
     return np.vstack([A, more]), np.concatenate([b, rows @ unit])
+
+
+def description_curvature(weight: float) -> Array:
+    """Return the matrix (10, 10) of the divergence of a body to second order about X = 1.
+
+    Args:
+        weight: lambda, of the divergence.
+    """
+    # tr X - log det X = 4 + |X - 1|^2 / 2 near X = 1
+    return np.asarray(weight / 2 * divergence_curvature(np.eye(4)[None])[0])
 
 
 def divergence_curvature(X: Array) -> Array:

@@ -32,7 +32,7 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.joint_values import rms
-from robot_dynamics.identification.estimation.covariance import of_few
+from robot_dynamics.identification.estimation.covariance import small_sample_factor
 from robot_dynamics.identification.payload.model_errors import (
     LIKELY,
     NEGLIGIBLE,
@@ -314,7 +314,9 @@ def _alike(rest: Array) -> Array:
 def _jackknife(left_out: Array) -> Array:
     """Return standard errors (...) from values (BLOCKS, ...) without one block each."""
     spread = left_out - left_out.mean(axis=0)
-    return np.asarray(of_few(BLOCKS) * np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0)))
+    return np.asarray(
+        small_sample_factor(BLOCKS) * np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0))
+    )
 
 
 def _least_squares(A: Array, b: Array) -> tuple[Array, Array]:
