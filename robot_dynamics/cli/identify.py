@@ -33,14 +33,14 @@ from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, read_coupling, read_recording
-from robot_dynamics.identification.estimation.estimation import (
+from robot_dynamics.identification.estimation.estimation import identify
+from robot_dynamics.identification.estimation.excitation_check import RefusedError, refused
+from robot_dynamics.identification.estimation.friction_choice import AUTO
+from robot_dynamics.identification.estimation.identification_records import (
     EFFORTS,
     Identification,
     PayloadRecording,
-    identify,
 )
-from robot_dynamics.identification.estimation.excitation_check import RefusedError, refused
-from robot_dynamics.identification.estimation.friction_choice import AUTO
 from robot_dynamics.identification.estimation.identified_files import (
     as_json,
     estimated_links,

@@ -16,11 +16,13 @@ found = evaluate(arm, read_recording('run').recording(arm.model.joint_names))
 print(text(found))
 """
 
-from robot_dynamics.identification.estimation.estimation import Identification as Identification
-from robot_dynamics.identification.estimation.estimation import (
+from robot_dynamics.identification.estimation.estimation import identify as identify
+from robot_dynamics.identification.estimation.identification_records import (
+    Identification as Identification,
+)
+from robot_dynamics.identification.estimation.identification_records import (
     PayloadRecording as PayloadRecording,
 )
-from robot_dynamics.identification.estimation.estimation import identify as identify
 from robot_dynamics.identification.evaluation.evaluation import Evaluation as Evaluation
 from robot_dynamics.identification.evaluation.evaluation import evaluate as evaluate
 from robot_dynamics.identification.evaluation.evaluation_report import plot as plot

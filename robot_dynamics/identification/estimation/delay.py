@@ -36,7 +36,7 @@ import numpy as np
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.laws import FrictionLaw
 from robot_dynamics.identification.estimation.covariance import Pooled, pooled
-from robot_dynamics.identification.estimation.equations import Problem, Seen
+from robot_dynamics.identification.estimation.equations import Problem, RecordingRows
 from robot_dynamics.identification.estimation.friction_choice import LENGTHS, WORTH
 from robot_dynamics.identification.estimation.observations import INDEPENDENT
 from robot_dynamics.identification.estimation.parameter_fit import (
@@ -140,12 +140,12 @@ def _of_halves(problem: Problem) -> float:
     return pooled(values, errors).error if np.isfinite(errors).all() else 0.0
 
 
-def _halves(problem: Problem) -> list[list[Seen]]:
+def _halves(problem: Problem) -> list[list[RecordingRows]]:
     """Return the rows of the first and of the second half of each recording."""
 
-    def half(one: Seen, second: bool) -> Seen:
+    def half(one: RecordingRows, second: bool) -> RecordingRows:
         later = np.arange(len(one.rows.t)) >= len(one.rows.t) // 2
-        return one._replace(rows=one.rows.select(later == second))
+        return one.select(later == second)
 
     return [[half(one, second) for one in problem.recordings] for second in (False, True)]
 

@@ -81,12 +81,24 @@ class Load(NamedTuple):
         return np.asarray(self.deviation > 0)
 
 
-class Seen(NamedTuple):
+class RecordingRows(NamedTuple):
     """Rows of a recording."""
 
     rows: Observations
     recording: int = 0  # number of the recording that has its offsets; -1: those of the mean
     loaded: bool = False
+
+    def select(self, rows: Array) -> RecordingRows:
+        """Return some of the rows, by a mask (K,)."""
+        return self._replace(rows=self.rows.select(rows))
+
+    def independent(self) -> RecordingRows:
+        """Return the rows that the low-pass leaves independent."""
+        return self._replace(rows=self.rows.independent())
+
+    def delayed(self, delay: float, scale: Array | float) -> RecordingRows:
+        """Return the rows with the efforts moved earlier by a delay [s], and multiplied."""
+        return self._replace(rows=self.rows.delayed(delay, scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +152,7 @@ class Problem:
         load: that of the recordings with one.
     """
 
-    recordings: Sequence[Seen]
+    recordings: Sequence[RecordingRows]
     law: FrictionLaw
     presliding: Array
     scaled: Bodies
@@ -155,7 +167,7 @@ class Problem:
         """Whether a drive gain is unknown."""
         return bool(self.unknown.any())
 
-    def terms(self, x: Estimate, recordings: Sequence[Seen] = ()) -> Terms:
+    def terms(self, x: Estimate, recordings: Sequence[RecordingRows] = ()) -> Terms:
         """Return the rows of the problem, or of other recordings.
 
         The friction's load is that of this estimate.

@@ -27,7 +27,7 @@ from robot_dynamics.core.model.inertia import (
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.identification_records import Identification
 from robot_dynamics.identification.estimation.identified_text import units
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.elements import link_inertial

@@ -12,7 +12,7 @@ import numpy as np
 from robot_dynamics.common.reporting.figures import encoded
 from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.identification.estimation.base_fit import PARAMETERS
-from robot_dynamics.identification.estimation.estimation import Identification
+from robot_dynamics.identification.estimation.identification_records import Identification
 from robot_dynamics.identification.estimation.identified_text import (
     RESIDUALS,
     drive_rows,

@@ -10,7 +10,7 @@ from robot_dynamics.common.reporting.tables import aligned
 from robot_dynamics.core.friction.laws import TERMS
 from robot_dynamics.core.model.joint_values import unit_of
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import DERIVED, Identification
+from robot_dynamics.identification.estimation.identification_records import DERIVED, Identification
 from robot_dynamics.identification.estimation.identified_validation import (
     CONFIDENCE,
     SAME,

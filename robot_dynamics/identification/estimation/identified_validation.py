@@ -19,7 +19,7 @@ import numpy as np
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.joint_values import rms
-from robot_dynamics.identification.estimation.equations import Seen
+from robot_dynamics.identification.estimation.equations import RecordingRows
 from robot_dynamics.identification.estimation.friction_choice import with_law
 from robot_dynamics.identification.estimation.observations import BLOCK
 from robot_dynamics.identification.estimation.parameter_fit import (
@@ -208,7 +208,7 @@ class Drift(NamedTuple):
             )
 
 
-def validate(folds: Sequence[tuple[Fit, Sequence[Seen]]], source: str) -> Validation:
+def validate(folds: Sequence[tuple[Fit, Sequence[RecordingRows]]], source: str) -> Validation:
     """Return the prediction of rows by fits of others, one fold after the other."""
     parts, end = [], 0.0
     for result, held_out in folds:
@@ -233,7 +233,7 @@ def validate(folds: Sequence[tuple[Fit, Sequence[Seen]]], source: str) -> Valida
     return Validation(source, unit, t, effort, before, after, moving, noise)
 
 
-def drift_of(result: Fit, seen: Seen) -> Drift:
+def drift_of(result: Fit, seen: RecordingRows) -> Drift:
     """Return the change of friction and offset from the beginning to the end of a recording."""
     problem, x = result.problem, result.estimate
     terms = problem.terms(x, [seen])

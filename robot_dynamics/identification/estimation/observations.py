@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.laws import FrictionLaw
 from robot_dynamics.identification.recordings.noise import effort_noise
 from robot_dynamics.identification.recordings.recording import Recording, moves
-from robot_dynamics.identification.recordings.smoothing import Stretch, smooth
+from robot_dynamics.identification.recordings.smoothing import SparseSamples, Stretch, smooth
+from robot_dynamics.identification.recordings.velocities import with_better_velocities
 
 SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
 PER_PERIOD = 8  # rows per period of the cut-off frequency, of which
@@ -39,10 +41,16 @@ class _Piece:
     """One stretch: its motion at the full rate, and the rigid-body torque's regressor."""
 
     stretch: Stretch
-    kept: Array  # indices of rows within the inner samples
-    sparse: slice  # the samples with a regressor
+    sparse: SparseSamples  # those with a regressor
+    every: int  # which of these is a row
     Y: Array  # (m, n, 10 nb) there, with gravity
     scale: Array | float  # of the efforts
+
+    @property
+    def kept(self) -> Array:
+        """Indices of the rows within the inner samples."""
+        inner = len(self.stretch.t[self.stretch.inner])
+        return np.arange(0, inner, self.every * self.sparse.stride)
 
     def rows(self, x: Array) -> Array:
         """Return the low-pass of x (k, ...) at the kept samples."""
@@ -146,10 +154,37 @@ class Observations:
                 own = np.broadcast_to(theta, piece.Y.shape[1:])
                 sparse = np.einsum('kjp,jp->kj', piece.Y, own)
                 for j in range(load.shape[1]):
-                    load[:, j] = np.interp(s.t, s.t[piece.sparse], sparse[:, j])
+                    load[:, j] = np.interp(s.t, s.t[piece.sparse.samples], sparse[:, j])
                 load += rotor * s.qdd
             parts.append(piece.rows(law.features(s.qd, load, z)))
         return np.concatenate(parts)[self.row]
+
+
+class Preparation(NamedTuple):
+    """How rows are made of recordings of one arm, all through the same low-pass."""
+
+    arm: Dynamics
+    cutoff: float  # Hz, of the low-pass
+    scale: Array  # (n,) recorded efforts times this enter
+    compensated: bool  # the efforts do not include the gravity torque
+
+    def rows(self, recording: Recording) -> Observations:
+        """Return the rows of a recording."""
+        return observations(
+            self.arm,
+            recording,
+            self.cutoff,
+            effort_scale=self.scale,
+            effort_gravity_compensated=self.compensated,
+        )
+
+    def aligned_rows(self, recording: Recording) -> Observations:
+        """Return the rows of a recording with the better velocities."""
+        return self.rows(with_better_velocities(recording, self.cutoff).recording)
+
+    def as_measured(self) -> Dynamics:
+        """Return the arm with the gravity that efforts show: without, they show less of it."""
+        return self.arm.with_gravity(np.zeros(3)) if self.compensated else self.arm
 
 
 def observations(
@@ -173,42 +208,61 @@ def observations(
         RecordingError: too few samples for the cut-off frequency.
     """
     stretches, _ = smooth(recording, cutoff)
-    parts, pieces = [], []
-    first_block = 0
+    pieces, parts, first_block = [], [], 0
     for s in stretches:
-        sparse = s.sparse(SPARSE)
-        every = max(1, round(1 / (PER_PERIOD * cutoff * s.step) / sparse.stride))
-        at = sparse.samples
-        Y = _regressor(arm, s.q[at], s.qd[at], s.qdd[at])
-        kept = np.arange(0, len(s.t[s.inner]), every * sparse.stride)
-        piece = _Piece(s, kept, at, Y, effort_scale)
-        own = Y
-        if effort_gravity_compensated:
-            own = Y - _regressor(arm, s.q[at], 0 * s.qd[at], 0 * s.qdd[at])
-        effort = s.smoothed(effort_scale * s.effort)
-        t = s.t[s.inner][kept]
-        parts.append(
-            (
-                t,
-                sparse.smooth(own)[::every],
-                s.q[s.inner][kept],
-                s.qd[s.inner][kept],
-                piece.rows(s.qdd),
-                effort[kept],
-                np.gradient(effort, s.step, axis=0)[kept],
-                moves(s.qd[s.inner][kept]),
-                first_block + ((t - t[0]) // BLOCK).astype(int),
-            )
-        )
-        first_block = int(parts[-1][-1][-1]) + 1
+        piece = _piece(arm, s, effort_scale)
+        columns = _columns(arm, piece, effort_gravity_compensated)
+        columns['block'] += first_block
+        first_block = int(columns['block'][-1]) + 1
         pieces.append(piece)
-    joined = (np.concatenate(column) for column in zip(*parts, strict=True))
-    columns = dict(zip(BY_ROW, joined, strict=False))
-    rows = np.arange(sum(len(piece.kept) for piece in pieces))
+        parts.append(columns)
+    joined: dict[str, Any] = {
+        name: np.concatenate([one[name] for one in parts]) for name in parts[0]
+    }
     longest = max(stretches, key=lambda s: len(s.t))
     noise = effort_noise(longest.effort[longest.inner], longest.step, cutoff)
-    noise = np.asarray(np.abs(effort_scale) * noise)
-    return Observations(**columns, row=rows, noise=noise, cutoff=cutoff, pieces=pieces)
+    return Observations(
+        **joined,
+        row=np.arange(len(joined['t'])),
+        noise=np.asarray(np.abs(effort_scale) * noise),
+        cutoff=cutoff,
+        pieces=pieces,
+    )
+
+
+def _piece(arm: Dynamics, s: Stretch, effort_scale: Array | float) -> _Piece:
+    """Return a stretch with the samples that are kept, and the regressor."""
+    sparse = s.sparse(SPARSE)
+    every = max(1, round(1 / (PER_PERIOD * s.cutoff * s.step) / sparse.stride))
+    at = sparse.samples
+    return _Piece(s, sparse, every, _regressor(arm, s.q[at], s.qd[at], s.qdd[at]), effort_scale)
+
+
+def _columns(arm: Dynamics, piece: _Piece, compensated: bool) -> dict[str, Array]:
+    """Return the rows of a stretch by their names in `Observations`, blocks counted from 0.
+
+    Args:
+        arm: the model.
+        piece: the stretch.
+        compensated: the efforts do not include the gravity torque.
+    """
+    s, kept, sparse, Y = piece.stretch, piece.kept, piece.sparse, piece.Y
+    if compensated:
+        at = sparse.samples
+        Y = Y - _regressor(arm, s.q[at], 0 * s.qd[at], 0 * s.qdd[at])
+    t, q, qd = (x[s.inner][kept] for x in (s.t, s.q, s.qd))
+    effort = s.smoothed(piece.scale * s.effort)
+    return {
+        't': t,
+        'Y': sparse.smooth(Y)[:: piece.every],
+        'q': q,
+        'qd': qd,
+        'qdd': piece.rows(s.qdd),
+        'effort': effort[kept],
+        'slope': np.gradient(effort, s.step, axis=0)[kept],
+        'moving': moves(qd),
+        'block': ((t - t[0]) // BLOCK).astype(int),
+    }
 
 
 def _regressor(arm: Dynamics, q: Array, qd: Array, qdd: Array) -> Array:

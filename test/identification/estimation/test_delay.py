@@ -16,7 +16,7 @@ from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.identification import identify
 from robot_dynamics.identification.estimation import delay as delays
-from robot_dynamics.identification.estimation import estimation
+from robot_dynamics.identification.estimation import stages
 from robot_dynamics.identification.estimation.delay import LONG, MECHANICAL, confirmed
 from robot_dynamics.identification.recordings.recording import Recording
 
@@ -40,14 +40,14 @@ def of_variants(take, model, recording, monkeypatch):
         raise FoundError
 
     with monkeypatch.context() as patch:
-        patch.setattr(estimation, 'delay_of', stop)
+        patch.setattr(stages, 'delay_of', stop)
         with pytest.raises(FoundError):
             identify(Dynamics(model), recording, test=recording)
     return found[0]
 
 
 def delay_of(*of):
-    return of_variants(estimation.delay_of, *of)
+    return of_variants(stages.delay_of, *of)
 
 
 def problem_of(*of):

@@ -22,14 +22,15 @@ from robot_dynamics.core.friction.laws import LAWS, FrictionLawError
 from robot_dynamics.core.model.robots import random_tree
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
-from robot_dynamics.identification.estimation.estimation import PayloadRecording, identify
+from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.excitation_check import (
     LowExcitationError,
     RefusedError,
     require_motion,
 )
-from robot_dynamics.identification.estimation.identified_files import node_parameters
+from robot_dynamics.identification.estimation.identification_records import PayloadRecording
 from robot_dynamics.identification.estimation.identified_text import text, verdict
+from robot_dynamics.identification.estimation.identified_files import node_parameters
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations
 from robot_dynamics.urdf.loading import load_urdf

@@ -12,11 +12,9 @@ from recorded_runs import lively
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.estimation import (
-    PayloadRecording,
-    _load,
-    identify,
-)
+from robot_dynamics.identification.estimation.estimation import identify
+from robot_dynamics.identification.estimation.identification_records import PayloadRecording
+from robot_dynamics.identification.estimation.inputs import load_of
 from robot_dynamics.identification.estimation.parameter_fit import (
     coefficient,
     own_weights,
@@ -157,6 +155,6 @@ def test_rows_of_the_fit_are_those_of_its_estimate():
 
 @pytest.mark.parametrize('com', [None, [0.1, 0.0, -0.2]])
 def test_the_centre_of_a_payload_is_free_unless_it_is_given(com):
-    load = _load(ELBOW, PayloadRecording(None, ELBOW.link_names[-1], 2.0, com))
+    load = load_of(ELBOW, PayloadRecording(None, ELBOW.link_names[-1], 2.0, com))
     np.testing.assert_array_equal(load.unknown, (com is None) * (np.arange(10) > 0))
     np.testing.assert_array_equal(load.value[:4], [2.0, *(2.0 * np.array(com or [0.0] * 3))])
