@@ -86,6 +86,23 @@ class _Choice(NamedTuple):
         return [*self.causes, *self.small]
 
 
+class _Physical(NamedTuple):
+    """The choice among causes that are physically possible."""
+
+    choice: _Choice
+    allowed: list[int]  # hypotheses that are not found to be impossible
+    dropped: bool  # an impossible one exceeds noise
+
+
+class _Certain(NamedTuple):
+    """Causes that exceed the stated errors of the model."""
+
+    large: list[int]  # those that matter
+    valid: list[int]  # those that predict every block of time
+    several: bool  # several links are wrong
+    dropped: bool  # a large one that is not valid exceeds noise
+
+
 class _Search:
     """Equations of the possible causes and of small errors."""
 
@@ -112,49 +129,69 @@ class _Search:
 
     def findings(self) -> tuple[Findings, Array]:
         """Return the causes that remain after all checks, and their torque (G, n)."""
-        equations, allowed = self._equations, list(range(len(self._possible)))
-        dropped = False
+        physical = self._physical()
+        found = physical.choice
+        causes = found.causes
+        found = found._replace(causes=[*causes, *(g for g in self._common if g not in causes)])
+        solution = self._equations.spread(found.regression.solution(found.chosen), found.noise)
+        certain = self._certain(causes, found, solution)
+        fit = self._last_fit(self._equations.with_scale_of(solution.x), found, certain.several)
+        named = [g for g in certain.valid if g in certain.large]
+        small = [g for g in certain.valid if g not in certain.large]
+        reported = self._sufficient(fit, named, small)
+        torque = fit.torque(reported)
+        result = Findings(
+            searched=True,
+            doubtful=(
+                physical.dropped or certain.dropped or any(g not in reported for g in named)
+            ),
+            causes=fit.causes(reported, physical.allowed),
+            unexplained=rms(self._equations.compared.columns.residual - torque),
+            delay=fit.delay(),
+            undetermined=self._undetermined(fit, reported),
+        )
+        return result, torque
+
+    def _physical(self) -> _Physical:
+        """Return the most probable choice of causes that are physically possible."""
+        allowed, dropped = list(range(len(self._possible))), False
         while True:
             found = self._best(allowed)
-            solution = equations.spread(found.regression.solution(found.chosen), found.noise)
+            solution = self._equations.spread(found.regression.solution(found.chosen), found.noise)
             impossible = [
                 g
                 for g in found.causes
-                if not possible(self._model, self._possible[g], *equations.of(g, solution))
+                if not possible(self._model, self._possible[g], *self._equations.of(g, solution))
             ]
             if not impossible:
-                break
+                return _Physical(found, allowed, dropped)
             dropped = dropped or any(self._stands_out(g, found) for g in impossible)
             allowed = [g for g in allowed if g not in impossible]
-        causes = found.causes
-        found = found._replace(causes=[*causes, *(g for g in self._common if g not in causes)])
-        solution = equations.spread(found.regression.solution(found.chosen), found.noise)
+
+    def _certain(self, causes: Sequence[int], found: _Choice, solution: Solution) -> _Certain:
+        """Return the causes beyond the errors of the model, those that are large, and valid.
+
+        Small causes, and those that are not valid throughout, stay in the fit of the others.
+
+        Args:
+            causes: of the choice.
+            found: the choice, with the causes that are always fitted.
+            solution: of that.
+        """
         importance = {g: self._importance(g, solution.x) for g in causes}
-        # Small causes, and those that are not valid throughout, stay in the fit of the others.
         least = 1.0 if len(causes) <= REPORTED.few else REPORTED.of_many
         causes = [g for g in causes if self._beyond_model(g, solution)]
         large = [g for g in causes if importance[g] >= least]
         valid = [g for g in causes if self._valid(g, found)]
-        dropped = dropped or any(self._stands_out(g, found) for g in large if g not in valid)
-        equations = equations.with_scale_of(solution.x)
         of_links = [importance[g] for g in causes if self._possible[g].body >= 0]
-        least = max([1.0, *(SMALL.similar * one for one in of_links)])
-        several = sum(one >= least for one in of_links) >= SMALL.several
-        several = several and not {*self._links} & {*found.small}
-        fit = self._last_fit(equations, found, several)
-        named = [g for g in valid if g in large]
-        reported = self._sufficient(fit, named, [g for g in valid if g not in large])
-        dropped = dropped or any(g not in reported for g in named)
-        torque = fit.torque(reported)
-        found_causes = Findings(
-            True,
-            dropped,
-            fit.causes(reported, allowed),
-            rms(equations.compared.columns.residual - torque),
-            fit.delay(),
-            self._undetermined(fit, reported),
+        similar = max([1.0, *(SMALL.similar * one for one in of_links)])
+        several = sum(one >= similar for one in of_links) >= SMALL.several
+        return _Certain(
+            large,
+            valid,
+            several=several and not {*self._links} & {*found.small},
+            dropped=any(self._stands_out(g, found) for g in large if g not in valid),
         )
-        return found_causes, torque
 
     def _last_fit(self, equations: Equations, found: _Choice, several: bool) -> LastFit:
         """Return the fit with small errors; larger ones of the links if several are wrong."""

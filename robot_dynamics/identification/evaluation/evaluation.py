@@ -166,60 +166,125 @@ def evaluate(
     scale = scale_of(arm.model, effort_scale, recording.effort_unit)
     link = load_link or arm.model.moving_links[-1]
     arm.model.frame_index(link)
-    recorded = recording.effort
-    recording = drives.aligned(replace(recording, effort=scale * recorded))
+    scaled = replace(recording, effort=scale * recording.effort)
+    motion = _smoothed(drives.aligned(scaled), cutoff)
+    shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
+    curves = _curves(shown, motion.stretches, drives)
+    _require_comparable(arm.model.joint_names, recording.effort, scale, curves)
+    postures, offset = _postures(motion.stretches), np.asarray(drives.offset)
+    at_rest = remedy(arm, postures, 1.0, offset, effort_gravity_compensated)
+    obstacle = _obstacle(motion, curves)
+    compared = _comparison(shown, link, motion, drives, rms(curves.effort))
+    if obstacle:
+        compared = compared._replace(measured=np.zeros_like(compared.measured))
+    findings, torque = find_causes(compared)
+    torque = _at_all_times(compared.columns, torque, motion.stretches)
+    curves = curves._replace(corrected=curves.model + torque)
+    remarks = [remark for remark in (at_rest, obstacle) if remark]
+    return _evaluation(compared, motion, curves, findings, remarks)
+
+
+class _Smoothed(NamedTuple):
+    """A recording in N m or N, and its motion through a low-pass."""
+
+    recording: Recording
+    stretches: Sequence[Stretch]
+    left_out: Mapping[str, int]  # number of samples in no stretch, by reason
+    cutoff: float  # Hz, of the low-pass
+    of_motion: float  # Hz, where the spectrum of the motion ends
+
+    @property
+    def measured(self) -> Array:
+        """(n,) bool: the joint has measured efforts."""
+        return np.asarray(self.recording.effort.any(axis=0))
+
+
+def _smoothed(recording: Recording, cutoff: float | None) -> _Smoothed:
     of_motion = cutoff_of(recording)
     cutoff = of_motion if cutoff is None else cutoff
     stretches, not_smooth = smooth(recording, cutoff)
-    shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
-    curves = _curves(shown, stretches, drives)
+    left_out = {**recording.left_out, **not_smooth}
+    return _Smoothed(recording, stretches, left_out, cutoff, of_motion)
+
+
+def _require_comparable(
+    names: tuple[str, ...], recorded: Array, scale: Array, curves: Curves
+) -> None:
+    """Raise RecordingError if sums of squares of a joint's residuals may overflow."""
     for j in np.flatnonzero(~(np.abs(curves.residual) < LARGEST).all(axis=0)):
         raise RecordingError(
-            f'{arm.model.joint_names[j]}: efforts up to {np.abs(recorded[:, j]).max():.3g}'
+            f'{names[j]}: efforts up to {np.abs(recorded[:, j]).max():.3g}'
             f' with effort_scale {scale[j]:.3g}, or torques of the model, are too large to compare'
         )
-    measured = np.asarray(recording.effort.any(axis=0))
-    offset = np.asarray(drives.offset)
-    at_rest = remedy(arm, _postures(stretches), 1.0, offset, effort_gravity_compensated)
-    notes = (*recording.notes, *([at_rest] if at_rest else []))
-    if cutoff > FAR_ABOVE * of_motion:
-        measured = np.zeros_like(measured)
-        notes = (
-            *notes,
-            f'causes are not searched: the motion ends at {of_motion:.3g} Hz, noise of velocities '
-            f'and accelerations passes {cutoff:g} Hz; omit the cut-off frequency',
+
+
+def _obstacle(motion: _Smoothed, curves: Curves) -> str:
+    """Return why causes are not searched, as a remark; empty if they are."""
+    if motion.cutoff > FAR_ABOVE * motion.of_motion:
+        return (
+            f'causes are not searched: the motion ends at {motion.of_motion:.3g} Hz, noise of '
+            f'velocities and accelerations passes {motion.cutoff:g} Hz; omit the cut-off frequency'
         )
     computed, effort = rms(curves.model).max(), rms(curves.effort).max()
-    if measured.any() and computed > COMPARABLE * effort:
-        measured = np.zeros_like(measured)
-        notes = (
-            *notes,
+    if motion.measured.any() and computed > COMPARABLE * effort:
+        return (
             f'causes are not searched: torques of the model are {computed:.3g} N m or N, efforts '
-            f'{effort:.3g}; check gravity, masses and effort_scale',
+            f'{effort:.3g}; check gravity, masses and effort_scale'
         )
-    columns = columns_of(shown, stretches, drives)
+    return ''
+
+
+def _comparison(
+    arm: Dynamics, link: str, motion: _Smoothed, drives: Drives, effort: Array
+) -> Comparison:
+    """Return what the search of causes compares.
+
+    Args:
+        arm: the model, with the gravity that efforts show.
+        link: of a possible payload.
+        motion: the recording.
+        drives: friction, offset and stated errors.
+        effort: (n,) root mean square of the measured efforts.
+    """
+    recording = motion.recording
     noise = motion_noise(recording)
     noisy = [noise.added(recording, np.random.default_rng(0), sign) for sign in (1.0, -1.0)]
-    perturbed = [columns_of(shown, smooth(one, cutoff)[0], drives) for one in noisy]
-    stated = {kind: drives.errors[name] for kind, name in STATED.items() if name in drives.errors}
-    compared = Comparison(shown, link, columns, perturbed, rms(curves.effort), measured, stated)
-    findings, torque = find_causes(compared)
-    torque = _at_all_times(columns, torque, stretches)
-    curves = curves._replace(corrected=curves.model + torque)
+    return Comparison(
+        arm=arm,
+        link=link,
+        columns=columns_of(arm, motion.stretches, drives),
+        perturbed=[columns_of(arm, smooth(one, motion.cutoff)[0], drives) for one in noisy],
+        effort=effort,
+        measured=motion.measured,
+        stated={
+            kind: drives.errors[name] for kind, name in STATED.items() if name in drives.errors
+        },
+    )
+
+
+def _evaluation(
+    compared: Comparison,
+    motion: _Smoothed,
+    curves: Curves,
+    findings: Findings,
+    remarks: Sequence[str],
+) -> Evaluation:
+    """Return the result of a comparison, with its findings."""
+    model = compared.arm.model
     return Evaluation(
-        robot=arm.model.name,
-        joint_names=arm.model.joint_names,
-        units=arm.model.effort_units,
-        gravity=shown.model.gravity,
-        rate=1 / stretches[0].step,
-        cutoff=cutoff,
+        robot=model.name,
+        joint_names=model.joint_names,
+        units=model.effort_units,
+        gravity=model.gravity,
+        rate=1 / motion.stretches[0].step,
+        cutoff=motion.cutoff,
         curves=curves,
-        stretches=len(stretches),
-        left_out={**recording.left_out, **not_smooth},
-        notes=notes,
-        noise=rms(np.concatenate([_above_cutoff(stretch) for stretch in stretches])),
+        stretches=len(motion.stretches),
+        left_out=motion.left_out,
+        notes=(*motion.recording.notes, *remarks),
+        noise=rms(np.concatenate([_above_cutoff(stretch) for stretch in motion.stretches])),
         moving=moves(curves.qd).mean(axis=0),
-        correlations=_correlations(columns),
+        correlations=_correlations(compared.columns),
         **vars(findings),
     )
 

@@ -96,24 +96,6 @@ def _undetermined(found: Evaluation) -> str:
 
 def as_json(found: Evaluation) -> dict[str, Any]:
     """Return the figures for JSON."""
-    columns = {
-        'rms_effort': found.rms_effort,
-        'rms_residual': found.rms_residual,
-        'largest_residual': found.largest,
-        'bias': found.bias,
-        'explained': found.explained,
-        'noise': found.noise,
-        'moving': found.moving,
-        'rms_left': found.unexplained,
-    }
-    joints = {
-        name: {
-            'unit': found.units[j],
-            **{key: x[j] for key, x in columns.items()},
-            'correlations': {key: x[j] for key, x in found.correlations.items()},
-        }
-        for j, name in enumerate(found.joint_names)
-    }
     return {
         'robot': found.robot,
         'rate': found.rate,
@@ -122,7 +104,7 @@ def as_json(found: Evaluation) -> dict[str, Any]:
         'stretches': found.stretches,
         'left_out': dict(found.left_out),
         'notes': list(found.notes),
-        'joints': joints,
+        'joints': _joints_as_json(found),
         'causes': [
             {
                 **_cause_as_json(cause, found),
@@ -137,6 +119,27 @@ def as_json(found: Evaluation) -> dict[str, Any]:
             'standard_deviation': found.delay[1],
         },
         'undetermined': [{'kind': kind, 'place': place} for kind, place in found.undetermined],
+    }
+
+
+def _joints_as_json(found: Evaluation) -> dict[str, Any]:
+    columns = {
+        'rms_effort': found.rms_effort,
+        'rms_residual': found.rms_residual,
+        'largest_residual': found.largest,
+        'bias': found.bias,
+        'explained': found.explained,
+        'noise': found.noise,
+        'moving': found.moving,
+        'rms_left': found.unexplained,
+    }
+    return {
+        name: {
+            'unit': found.units[j],
+            **{key: x[j] for key, x in columns.items()},
+            'correlations': {key: x[j] for key, x in found.correlations.items()},
+        }
+        for j, name in enumerate(found.joint_names)
     }
 
 
