@@ -16,6 +16,7 @@ links", Int. J. Robotics Research 5(3), 1986.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,16 +25,10 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.core.friction.laws import LAWS
-from robot_dynamics.core.model.inertia import Inertial, inconsistency, symmetric, to_parameters
+from robot_dynamics.core.model.inertia import Inertial, inconsistency, symmetric
 from robot_dynamics.core.model.joint_values import rms
-from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.pseudo_inertia import (
-    from_pseudo_inertia,
-    to_pseudo_inertia,
-)
-from robot_dynamics.identification.payload.model_errors import CAD, link_errors
+from robot_dynamics.identification.payload.model_errors import CAD
 from robot_dynamics.identification.payload.payload_bounds import bounds, least_excess
 from robot_dynamics.identification.payload.payload_fit import (
     CERTAIN,
@@ -45,22 +40,23 @@ from robot_dynamics.identification.payload.payload_fit import (
     fit_payload,
     joined,
 )
+from robot_dynamics.identification.payload.payload_pieces import (
+    Carrier,
+    MeasuredEfforts,
+    Piece,
+    Posture,
+    pieces_of,
+)
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
 from robot_dynamics.identification.recordings.effort_unit import common_unit
 from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
-from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
-    moves,
-    scale_of,
 )
-from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
 
 FRICTION = ('estimated', 'model')  # fitted with the payload, or that of the model
-DRY = (LAWS['coulomb'], LAWS['coulomb_memory'])  # dry friction is a combination of both
 ENOUGH_MOTION = 4.0  # s in which a joint moves: less is a recording of postures
-DENSE = 16  # samples per period of the cut-off frequency
 IDENTIFIED = 0.2  # standard deviation of the masses of links: beyond, the prior is not theirs
 NAMED = 0.01  # the same: beyond, it is named
 LARGEST = 0.05  # a factor that is certainly farther from 1 is no error of single links
@@ -158,58 +154,64 @@ def estimate_payload(
     """
     if friction not in FRICTION:
         raise ValueError(f'friction is {friction!r}; expected one of {", ".join(FRICTION)}')
-    body = arm.model.moving_body(link)
-    to_body = _parameter_map(arm.model.frame_placement[arm.model.frame_index(link)])
-
-    def pieces_of(run: Recording) -> list[_Piece]:
-        require_joints(run, arm.model)
-        scale = scale_of(arm.model, effort_scale, run.effort_unit)
-        run = drives.aligned(run)
-        stretches, _ = smooth(run, cutoff_of(run) if cutoff is None else cutoff)
-        return [
-            _Piece(arm, s, body, to_body, scale, effort_gravity_compensated, drives)
-            for s in stretches
-        ]
-
+    carrier = Carrier.of(arm, link)
+    efforts = MeasuredEfforts(effort_scale, effort_gravity_compensated, cutoff, drives)
     if unloaded is not None:
         units = recording.effort_unit, unloaded.effort_unit
         words = 'the effort with the payload', 'the effort without it'
         common_unit(dict(zip(words, units, strict=True)))
-    pieces = pieces_of(recording)
-    before = [] if unloaded is None else pieces_of(unloaded)
+    pieces, before = pieces_of(carrier, recording, efforts), None
     if unloaded is not None:
+        before = pieces_of(carrier, unloaded, efforts)
         _require_motion(before, 'without the payload')
         _require_motion(pieces, 'with the payload')
     if _seconds_in_motion(pieces) < ENOUGH_MOTION:
-        return _from_postures(link, pieces, arm.model.coulomb)
-    parts = [piece.rows(friction == 'estimated') for piece in pieces]
-    rows = joined(parts, [piece.rows(friction == 'estimated') for piece in before])
+        return _from_postures(carrier, pieces)
+    return _from_motion(carrier, pieces, before, friction, scale_error, identified)
+
+
+# -- from a motion --------------------------------------------------------------------------
+
+
+def _from_motion(
+    carrier: Carrier,
+    pieces: Sequence[Piece],
+    unloaded: Sequence[Piece] | None,
+    friction: str,
+    scale_error: float,
+    identified: bool,
+) -> Payload:
+    """Return the fit to a motion, with standard errors."""
+    estimated = friction == 'estimated'
+    loaded, before = (
+        [piece.rows(estimated) for piece in some] for some in (pieces, unloaded or ())
+    )
+    rows = joined(loaded, before)
     _require_samples(rows)
-    errors = _body_errors(arm.model, body, to_body, OF_MODEL * scale_error)
     identified = identified and unloaded is None
-    found = fit_payload(rows, scale_error, errors, identified)
+    found = fit_payload(rows, scale_error, carrier.errors(OF_MODEL * scale_error), identified)
     if unloaded is not None:
         # Factors are those of links then, whose errors the fit has.
         found = found._replace(factor=np.ones_like(found.factor))
-    notes = *_doubts(found, arm.model.joint_names, identified), *_remarks(found.value, found.error)
+    doubts = _doubts(found, carrier.arm.model.joint_names, identified)
     return Payload(
-        link,
+        carrier.link,
         *_parts(found.value),
         *_parts(found.error),
         postures=0,
         seconds=_seconds_in_motion(pieces),
         residual=found.residual,
-        notes=notes,
+        notes=(*doubts, *_remarks(found.value, found.error)),
         conditional_on=_conditions(found, friction, identified),
         model_error=CAD.mass * found.sizes.links,
     )
 
 
-def _seconds_in_motion(pieces: list[_Piece]) -> float:
+def _seconds_in_motion(pieces: Sequence[Piece]) -> float:
     return sum(piece.seconds_in_motion for piece in pieces)
 
 
-def _require_motion(pieces: list[_Piece], which: str) -> None:
+def _require_motion(pieces: Sequence[Piece], which: str) -> None:
     if (seconds := _seconds_in_motion(pieces)) < ENOUGH_MOTION:
         raise PayloadError(
             f'the arm moves for {seconds:.3g} s in the recording {which}; expected '
@@ -224,71 +226,6 @@ def _require_samples(rows: Rows) -> None:
         )
 
 
-class _Piece:
-    """Efforts that the model leaves over one stretch, and the torques of a unit payload."""
-
-    def __init__(
-        self,
-        arm: Dynamics,
-        s: Stretch,
-        body: int,
-        to_body: Array,
-        scale: Array,
-        compensated: bool,
-        drives: Drives,
-    ):
-        self._arm, self._s, self._to_body = arm, s, to_body
-        self._own = slice(10 * body, 10 * body + 10)
-        model = drives.effort(arm, s.q, s.qd, s.qdd)
-        self.model = model - (arm.gravity_torque(s.q) if compensated else 0.0)  # (k, n)
-        self.excess = scale * s.effort - self.model
-        self.moving = moves(s.qd)
-        self.seconds_in_motion = float(self.moving.any(axis=1).sum()) * s.step
-
-    def of_payload(self, q: Array, qd: Array, qdd: Array) -> Array:
-        """Return the torques (k, n, 10) of unit parameters of the payload, frame of its link."""
-        return np.asarray(self._arm.regressor(q, qd, qdd)[..., self._own] @ self._to_body)
-
-    def rows(self, with_friction: bool) -> Rows:
-        """Return what the fit needs, with features of friction and offset if they are fitted.
-
-        All pass the low-pass; as many samples as it needs, without the ends.
-        """
-        s, nb = self._s, self._arm.model.nb
-        sparse = s.sparse(DENSE)
-        z = [law.sliding_direction(s.q, s.qd) for law in DRY]
-        features = np.stack([s.qd, *z, np.ones_like(s.qd)], axis=2)
-        if not with_friction:
-            features = features[..., :0]
-        Y = sparse.smooth(self._arm.regressor(*(x[sparse.samples] for x in (s.q, s.qd, s.qdd))))
-        shape = (*Y.shape[:2], nb, 10)
-        links = np.einsum('kjbi,bie->kjbe', Y.reshape(shape), link_errors(self._arm.model))
-        rotors = sparse.smooth(s.qdd[sparse.samples])
-        return Rows(
-            sparse.sharp(self.excess),
-            Y[..., self._own] @ self._to_body,
-            sparse.sharp(self.model),
-            sparse.sharp(features),
-            links.reshape(*Y.shape[:2], 10 * nb),
-            rotors,
-            sparse.inner(self.moving[sparse.samples]),
-        )
-
-    def postures(self) -> list[tuple[Array, Array, Array]]:
-        """Return mean positions, efforts and their standard errors (n,) of each time at rest."""
-        s, still = self._s, np.asarray(~self.moving.any(axis=1))
-        found = []
-        runs: list[Array] = np.split(np.arange(len(still)), np.flatnonzero(np.diff(still)) + 1)
-        for run in runs:
-            if still[run[0]] and len(run) * s.step >= STILL:
-                error = self.excess[run].std(axis=0) / np.sqrt(len(run))
-                found.append((s.q[run].mean(axis=0), self.excess[run].mean(axis=0), error))
-        return found
-
-
-# -- from a motion --------------------------------------------------------------------------
-
-
 def _conditions(found: PayloadFit, friction: str, identified: bool) -> tuple[str, ...]:
     """Return what the errors are conditional on."""
     beyond = CAD.mass * found.sizes.links > IDENTIFIED or len(_certain(found, LARGEST)) > 0
@@ -297,20 +234,6 @@ def _conditions(found: PayloadFit, friction: str, identified: bool) -> tuple[str
         'friction': friction == 'model',
     }
     return tuple(name for name, holds in conditions.items() if holds)
-
-
-def _body_errors(model: RobotModel, body: int, to_body: Array, share: float) -> Array:
-    """Return errors (4, 10) of the carrying body's parameters, in the frame of the link.
-
-    They are a share of its mass, and of its mass times its radius of gyration about its joint in
-    each direction of the centre of mass.
-    """
-    pi = to_parameters(model.inertial(body))
-    errors = np.zeros((4, 10))
-    errors[0, 0] = pi[0]
-    # m r = sqrt(m tr(I) / 2)
-    np.fill_diagonal(errors[1:, 1:4], np.sqrt(pi[0] * pi[[4, 7, 9]].sum() / 2))
-    return np.asarray(share * np.linalg.solve(to_body, errors.T).T)
 
 
 def _certain(found: PayloadFit, beyond: float) -> Array:
@@ -342,29 +265,65 @@ def _doubts(found: PayloadFit, names: tuple[str, ...], identified: bool) -> list
 # -- from postures --------------------------------------------------------------------------
 
 
-def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
+def _from_postures(carrier: Carrier, pieces: Sequence[Piece]) -> Payload:
     """Return the middle of the bounds that dry friction sets, and half their width."""
-    found = [(piece, *posture) for piece in pieces for posture in piece.postures()]
-    different: list[Array] = []
-    for _, q, *_ in found:
-        if all(np.abs(q - other).max() > APART for other in different):
-            different.append(q)
-    if len(different) < 2:
-        raise PayloadError(
-            f'the arm stands in {len(different)} posture{"s" * (len(different) != 1)}, at least '
-            f'{STILL:g} s each, and moves for less than {ENOUGH_MOTION:g} s; expected a motion, '
-            'or two postures that turn the payload to gravity differently'
-        )
-    rest = np.zeros(len(coulomb))
-    X = np.concatenate([piece.of_payload(q, rest, rest)[:, :4] for piece, q, *_ in found])
-    y, noise = (np.concatenate([row[k] for row in found]) for k in (2, 3))
-    level = np.tile(coulomb, len(found))
+    coulomb = carrier.arm.model.coulomb
+    postures = [posture for piece in pieces for posture in piece.postures()]
+    different = _different(postures)
+    X = np.concatenate([_static_torques(carrier, posture) for posture in postures])
+    y = np.concatenate([posture.excess for posture in postures])
+    noise = np.concatenate([posture.error for posture in postures])
+    level = np.tile(coulomb, len(postures))
     slack = np.where(coulomb.any(), level, 1.0)  # without dry friction: N m or N
     margin = level + NOISE * noise
     more = least_excess(X, y, margin, slack)
     low, high = bounds(X, y, margin + (1 + 1e-6) * more * slack + 1e-9)
     bounded = np.isfinite(low) & np.isfinite(high)
     middle = np.where(bounded, low / 2, 0.0) + np.where(bounded, high / 2, 0.0)
+    residual = (y - X @ np.array([middle[0], *(middle[0] * middle[1:])])).reshape(-1, len(coulomb))
+    free = np.full(10, np.inf)
+    free[:4] = (high - low) / 2
+    return Payload(
+        carrier.link,
+        *_parts(np.concatenate([middle, np.zeros(6)])),
+        *_parts(free),
+        postures=different,
+        seconds=0.0,
+        residual=rms(residual),
+        notes=_notes_of_bounds(more, coulomb, low),
+        conditional_on=('description', 'friction'),
+    )
+
+
+def _different(postures: Sequence[Posture]) -> int:
+    """Return the number of different postures; PayloadError for fewer than two."""
+    different: list[Array] = []
+    for posture in postures:
+        if all(np.abs(posture.q - other).max() > APART for other in different):
+            different.append(posture.q)
+    if len(different) < 2:
+        raise PayloadError(
+            f'the arm stands in {len(different)} posture{"s" * (len(different) != 1)}, at least '
+            f'{STILL:g} s each, and moves for less than {ENOUGH_MOTION:g} s; expected a motion, '
+            'or two postures that turn the payload to gravity differently'
+        )
+    return len(different)
+
+
+def _static_torques(carrier: Carrier, posture: Posture) -> Array:
+    """Return the torques (n, 4) of unit mass and first moments of a payload at rest."""
+    rest = np.zeros(carrier.arm.model.n)
+    return carrier.unit_torques(carrier.arm.regressor(posture.q, rest, rest))[:, :4]
+
+
+def _notes_of_bounds(more: float, coulomb: Array, low: Array) -> tuple[str, ...]:
+    """Return remarks on bounds.
+
+    Args:
+        more: relative dry friction, or torque, that the efforts need beyond that of the model.
+        coulomb: (n,) dry friction of the model.
+        low: (4,) least mass and centre of mass.
+    """
     notes = []
     if more > 1e-6:
         amount = f'{100 * more:.0f} % more' if coulomb.any() else f'{more:.3g} N m or N of'
@@ -373,19 +332,7 @@ def _from_postures(link: str, pieces: list[_Piece], coulomb: Array) -> Payload:
         notes.append('the model has no dry friction: the bounds hold without it only (--coulomb)')
     if not low[0] > 0:
         notes.append('the bounds of the mass include zero')
-    residual = (y - X @ np.array([middle[0], *(middle[0] * middle[1:])])).reshape(-1, len(coulomb))
-    free = np.full(10, np.inf)
-    free[:4] = (high - low) / 2
-    return Payload(
-        link,
-        *_parts(np.concatenate([middle, np.zeros(6)])),
-        *_parts(free),
-        postures=len(different),
-        seconds=0.0,
-        residual=rms(residual),
-        notes=tuple(notes),
-        conditional_on=('description', 'friction'),
-    )
+    return tuple(notes)
 
 
 # -- results --------------------------------------------------------------------------------
@@ -408,13 +355,3 @@ def _remarks(value: Array, error: Array) -> list[str]:
     if np.isfinite(error).all() and inconsistency(Inertial(*_parts(value))):
         notes.append('the inertia is not physically consistent: it is not determined')
     return notes
-
-
-def _parameter_map(T: Array) -> Array:
-    """Return the map (10, 10) of the parameters of a body from one frame, of pose T, to another.
-
-    The pseudo-inertia transforms by J' = T J T^T.
-    """
-    return np.stack(
-        [from_pseudo_inertia(T @ to_pseudo_inertia(unit) @ T.T) for unit in np.eye(10)], axis=1
-    )
