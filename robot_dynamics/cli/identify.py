@@ -41,13 +41,12 @@ from robot_dynamics.identification.estimation.identification_records import (
     Identification,
     PayloadRecording,
 )
+from robot_dynamics.identification.estimation.identification_report import as_json, text
 from robot_dynamics.identification.estimation.identified_files import (
-    as_json,
     estimated_links,
     identified_urdf,
     node_parameters,
 )
-from robot_dynamics.identification.estimation.identified_text import text
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
 from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
@@ -175,7 +174,7 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
     elif options.output is not None:
         print(f'{options.output} is not written: {_reason(found)}; --force writes it')
     if options.report is not None:
-        from robot_dynamics.identification.estimation.identified_report import html
+        from robot_dynamics.identification.estimation.identification_page import html
 
         write_file(options.report, html(found, ', '.join(map(str, options.bag))))
     return EXIT_CODES.get(v.verdict, 0)

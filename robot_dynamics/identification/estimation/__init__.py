@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A physically consistent model that predicts the recorded efforts.
 
-estimation           `identify`: the steps from a recording to a model
+estimation           `identify`: from recordings to a model, by the stages below
+inputs               recordings, kind and scale of the efforts, options, checked
+prepared_rows        rows of all recordings, fitted or held out
+described_problem    the problem with the description as its start
+stages               delay, friction law and fits, one after the other
+identification_result  the fit in SI units; identification_records has its records
 observations         rows of a recording: regressor, efforts, friction features, filtered
 equations            unknowns and weighted equations, linearised where drive gains are unknown
 parameter_fit        weights, and the fit of all parameters
@@ -13,5 +18,6 @@ friction_choice      friction law and pre-sliding lengths by the residual held o
 delay                constant delay of the efforts
 excitation_check     whether a recording identifies an arm
 identified_validation  residuals before and after, and drift
-identified_files     URDF, YAML and JSON; identified_text and identified_report for people
+identified_files     URDF and YAML
+identification_report  text and JSON; identification_page as HTML
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of an identification: URDF, parameters of the nodes, figures as JSON.
+"""Files of an identification: URDF, parameters of the nodes.
 
 The URDF differs from the description in <inertial> and <dynamics> alone. What a URDF cannot hold
 (rotor inertia, offset, scale, terms of other friction laws) is written as parameters of the nodes.
@@ -14,8 +14,6 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array, inverse_pose
 from robot_dynamics.common.yaml_text import parameters_text, quoted
-from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
-from robot_dynamics.core.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.core.model.inertia import (
     Inertial,
     consistent,
@@ -25,10 +23,10 @@ from robot_dynamics.core.model.inertia import (
     transformed,
 )
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification.estimation.base_fit import PARAMETERS
-from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.identification_records import Identification
-from robot_dynamics.identification.estimation.identified_text import units
+from robot_dynamics.identification.estimation.identification_records import (
+    Identification,
+    IdentifiedFriction,
+)
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
@@ -95,7 +93,7 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
         name = joints[j]
         # q_m = c q,  tau = c tau_m
         friction = factor[j] ** 2 * found.model.viscous[j], factor[j] * found.model.coulomb[j]
-        viscous, coulomb = _rounded(friction)
+        viscous, coulomb = rounded(friction)
         changes.append(Change('joint', name, 'dynamics/@damping', viscous))
         changes.append(Change('joint', name, 'dynamics/@friction', coulomb))
     moved = {joints[j] for j in moving}
@@ -108,7 +106,7 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
 
 
 def _inertial(link: str, body: Inertial) -> list[Change]:
-    return [one._replace(value=_rounded(one.value)) for one in inertial_changes(link, body)]
+    return [one._replace(value=rounded(one.value)) for one in inertial_changes(link, body)]
 
 
 def node_parameters(found: Identification, robot: Mapping[str, Any] | None = None) -> str:
@@ -118,24 +116,34 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         found: the result.
         robot: further parameters, such as `tip_link`, which choose the joints of the description.
     """
-    law = found.friction.law
-    friction: dict[str, Any] = {'law': law.name}
-    friction |= {
-        term: _floats(found.friction.coefficients[:, i]) for i, term in enumerate(law.terms)
-    }
-    if law.memory:
-        friction['presliding'] = _floats(found.friction.presliding)
     parameters = {
         **(robot or {}),
         'joints': list(found.model.joint_names),
-        'friction': friction,
-        'rotor_inertia': _floats(found.drives.rotor_inertia),
-        'effort_scale': _floats(found.drives.effort_scale),
+        'friction': _friction(found.friction),
+        'rotor_inertia': rounded(found.drives.rotor_inertia),
+        'effort_scale': rounded(found.drives.effort_scale),
         'effort_scale_known': found.drives.scale_known.tolist(),
-        'effort_offset': _floats(found.drives.offset),
-        'effort_delay': _rounded(found.signals.delay.removed),
-        'velocity_lag': _rounded(found.signals.velocity_lag),
+        'effort_offset': rounded(found.drives.offset),
+        'effort_delay': rounded(found.signals.delay.removed),
+        'velocity_lag': rounded(found.signals.velocity_lag),
     }
+    if (coupling := found.coupling) is not None:
+        matrix = {'ratios': rounded(coupling.ratios), 'matrix': rounded(coupling.matrix.ravel())}
+        parameters['coupling'] = {'joints': list(coupling.joints), **matrix}
+    return _comments(found) + parameters_text(parameters) + _standard_errors(found)
+
+
+def _friction(friction: IdentifiedFriction) -> dict[str, Any]:
+    terms = zip(friction.law.terms, friction.coefficients.T, strict=True)
+    parameters = {'law': friction.law.name, **{term: rounded(value) for term, value in terms}}
+    if friction.law.memory:
+        parameters['presliding'] = rounded(friction.presliding)
+    return parameters
+
+
+def _comments(found: Identification) -> str:
+    """Return what the parameters mean, and which readers reject them, as comments of YAML."""
+    law = found.friction.law
     head = (
         f'# Identified parameters of {quoted(found.model.name)}: friction law {law.name},\n'
         f'#   {law.formula}\n'
@@ -143,9 +151,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
         '# effort_offset is added to the torque of the model; effort_delay is that of efforts\n'
         '# after the motion, velocity_lag that of velocities after the positions, s.\n'
     )
-    if (coupling := found.coupling) is not None:
-        matrix = {'ratios': _floats(coupling.ratios), 'matrix': _floats(coupling.matrix.ravel())}
-        parameters['coupling'] = {'joints': list(coupling.joints), **matrix}
+    if found.coupling is not None:
         head += (
             '# The values are those of motors, behind their gears: q_m = C q, tau = C^T tau_m;\n'
             '# coupling.matrix is C row by row. Currents times effort_scale are N m at the\n'
@@ -158,7 +164,7 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
             '# N m and kg are those of this scale. Verbs and nodes that answer in them reject\n'
             '# this file.\n'
         )
-    return head + parameters_text(parameters) + _standard_errors(found)
+    return head
 
 
 def _standard_errors(found: Identification) -> str:
@@ -166,144 +172,15 @@ def _standard_errors(found: Identification) -> str:
     errors = dict(zip(found.friction.law.terms, found.friction.error.T, strict=True))
     values = {
         'joints': list(found.model.joint_names),
-        'friction': {term: _floats(np.nan_to_num(error)) for term, error in errors.items()},
-        'rotor_inertia': _floats(np.nan_to_num(found.drives.rotor_error)),
-        'effort_offset': _floats(np.nan_to_num(found.drives.offset_error)),
+        'friction': {term: rounded(np.nan_to_num(error)) for term, error in errors.items()},
+        'rotor_inertia': rounded(np.nan_to_num(found.drives.rotor_error)),
+        'effort_offset': rounded(np.nan_to_num(found.drives.offset_error)),
     }
     return '# Standard errors of these values.\n' + parameters_text(values, '/standard_errors')
 
 
-def as_json(found: Identification) -> dict[str, Any]:
-    """Return the figures for JSON."""
-    signals, drives = found.signals, found.drives
-    base, drift = found.inertia.base, found.drift
-    law, names = found.friction.law, found.model.joint_names
-    known = bool(drives.scale_known.all())
-    return {
-        'robot': found.model.name,
-        'verdict': found.validation.verdict,
-        'residual_ratio': found.validation.ratio,
-        'residual_ratio_interval': found.validation.interval,
-        'joints': [_joint(found, j) for j in range(len(names))],
-        'friction_law': {
-            'name': law.name,
-            'formula': law.formula,
-            'terms': {term: TERMS[term][0] for term in law.terms},
-            'smoothing': {
-                'coulomb_speed': COULOMB_SPEED,
-                'stribeck_speed': STRIBECK_SPEED,
-                'memory': law.memory,
-            },
-            'held_out_residual': found.friction.held_out,
-        },
-        'effort_scale_identifiable': known,
-        'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
-        'test': [_tested(found, j) for j in range(len(names))],
-        'test_data': found.validation.source,
-        'base_parameters': [
-            {
-                'name': name,
-                'combination': base.combination(k),
-                'value': base.value[k],
-                'standard_error': base.error[k],
-                'urdf': base.prior[k],
-                'physical': base.physical[k],
-                'determined': base.determined[k],
-            }
-            for k, name in enumerate(base.names)
-        ],
-        'links': [
-            {
-                'name': body,
-                'parameters': {
-                    name: {
-                        'value': found.inertia.theta[10 * i + k],
-                        'standard_error': found.inertia.error[10 * i + k],
-                        'urdf': found.fit.problem.start.theta[10 * i + k],
-                        'determined': found.inertia.determined[10 * i + k],
-                    }
-                    for k, name in enumerate(PARAMETERS)
-                },
-            }
-            for i, body in enumerate(found.model.body_names)
-        ],
-        'excitation': {
-            'condition': base.condition,
-            'base_parameters': len(base.value),
-            'determined': base.determined.sum(),
-            'moving': [name for name, moves in zip(names, drives.excited, strict=True) if moves],
-        },
-        'delay': {
-            'value': signals.delay.value,
-            'standard_error': signals.delay.error,
-            'applied': signals.delay.applied,
-        },
-        'velocity_lag': signals.velocity_lag,
-        'drift': [
-            {
-                'name': name,
-                'friction': drift.friction[j],
-                'friction_standard_error': drift.friction_error[j],
-                'offset': drift.offset[j],
-                'offset_standard_error': drift.offset_error[j],
-            }
-            for j, name in enumerate(names)
-        ],
-        'periods': None
-        if signals.periods is None
-        else {
-            'number': signals.periods.number,
-            'period': signals.periods.period,
-            'effort_spread': _floats(signals.periods.spread),
-        },
-        'cutoff': signals.cutoff,
-        'samples': signals.samples,
-        'notes': list(signals.notes),
-    }
-
-
-def _joint(found: Identification, j: int) -> dict[str, Any]:
-    law = found.friction.law
-    errors = {term: found.friction.error[j, i] for i, term in enumerate(law.terms)}
-    return {
-        'name': found.model.joint_names[j],
-        **{term: found.friction.coefficients[j, i] for i, term in enumerate(law.terms)},
-        **({'presliding': found.friction.presliding[j]} if law.memory else {}),
-        'offset': found.drives.offset[j],
-        'rotor_inertia': found.drives.rotor_inertia[j],
-        'effort_scale': found.drives.effort_scale[j],
-        'effort_scale_known': found.drives.scale_known[j],
-        'moves': found.drives.excited[j],
-        'standard_error': {
-            **errors,
-            'offset': found.drives.offset_error[j],
-            'rotor_inertia': found.drives.rotor_error[j],
-            'effort_scale': found.drives.scale_error[j],
-        },
-    }
-
-
-def _tested(found: Identification, j: int) -> dict[str, Any]:
-    v = found.validation
-    moving, resting = v.rms_where(True), v.rms_where(False)
-    return {
-        'name': found.model.joint_names[j],
-        'effort_rms': v.effort_rms[j],
-        'before_rms': v.before_rms[j],
-        'after_rms': v.after_rms[j],
-        'noise_rms': v.noise[j],
-        'unit': units(found)[j],
-        'in_motion': {'before_rms': moving[0][j], 'after_rms': moving[1][j]},
-        'at_rest': {'before_rms': resting[0][j], 'after_rms': resting[1][j]},
-    }
-
-
-def _rounded(value: Any) -> Any:
+def rounded(value: Any) -> Any:
     """Return a number, or a list of numbers, with DIGITS significant digits."""
     if np.ndim(value):
-        return [_rounded(x) for x in value]
+        return [rounded(x) for x in value]
     return float(f'{value:.{DIGITS}g}')
-
-
-def _floats(values: Array) -> list[float]:
-    return [_rounded(value) for value in values]

@@ -29,7 +29,7 @@ from robot_dynamics.identification.estimation.excitation_check import (
     require_motion,
 )
 from robot_dynamics.identification.estimation.identification_records import PayloadRecording
-from robot_dynamics.identification.estimation.identified_text import text, verdict
+from robot_dynamics.identification.estimation.identification_report import text, verdict
 from robot_dynamics.identification.estimation.identified_files import node_parameters
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations

@@ -21,7 +21,7 @@ from recorded_runs import samples, write_bag
 from robot_dynamics import cli
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.identification.estimation import identified_report
+from robot_dynamics.identification.estimation import identification_page
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf
 
@@ -378,7 +378,7 @@ def test_a_report_that_cannot_be_drawn_comes_after_the_files(identified, tmp_pat
     def broken(*_):
         raise RuntimeError('no picture')
 
-    monkeypatch.setattr(identified_report, 'effort_curves', broken)
+    monkeypatch.setattr(identification_page, 'effort_curves', broken)
     with pytest.raises(RuntimeError):
         identified('--output', tmp_path / 'a.urdf', '--report', tmp_path / 'a.html')
     assert {path.name for path in tmp_path.iterdir()} == {'a.urdf', 'a.yaml'}

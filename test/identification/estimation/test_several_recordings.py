@@ -18,7 +18,7 @@ from robot_dynamics.identification import RecordingError
 from robot_dynamics.identification.estimation.covariance import pooled
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.identification_records import PayloadRecording
-from robot_dynamics.identification.estimation.identified_text import text
+from robot_dynamics.identification.estimation.identification_report import text
 from robot_dynamics.identification.estimation.pseudo_inertia import displacement
 from robot_dynamics.urdf.loading import load_urdf
 

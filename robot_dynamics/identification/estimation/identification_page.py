@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report of an identification: one self-contained HTML file."""
+"""An identification as a page: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from robot_dynamics.common.reporting.figures import encoded
 from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.identification.estimation.base_fit import PARAMETERS
 from robot_dynamics.identification.estimation.identification_records import Identification
-from robot_dynamics.identification.estimation.identified_text import (
+from robot_dynamics.identification.estimation.identification_report import (
     RESIDUALS,
     drive_rows,
     remarks,

@@ -1,22 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Text of an identification: verdict, residuals, parameters, and what could not be identified."""
+"""An identification as text and JSON: verdict, residuals, parameters, what is not identified."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from robot_dynamics.common.reporting.numbers import measured, three_digits
 from robot_dynamics.common.reporting.tables import aligned
-from robot_dynamics.core.friction.laws import TERMS
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
+from robot_dynamics.core.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.core.model.joint_values import unit_of
+from robot_dynamics.identification.estimation.base_fit import PARAMETERS, BaseEstimate
 from robot_dynamics.identification.estimation.covariance import INEXACT
-from robot_dynamics.identification.estimation.identification_records import DERIVED, Identification
+from robot_dynamics.identification.estimation.identification_records import (
+    DERIVED,
+    Identification,
+    IdentifiedFriction,
+)
+from robot_dynamics.identification.estimation.identified_files import rounded
 from robot_dynamics.identification.estimation.identified_validation import (
     CONFIDENCE,
     SAME,
     UNKNOWN,
     Validation,
 )
+from robot_dynamics.identification.recordings.periods import Averaged
 
 CERTAIN = 4.0  # standard deviations
 
@@ -101,16 +111,25 @@ def drive_rows(found: Identification) -> list[tuple[str, ...]]:
 
 def remarks(found: Identification) -> list[str]:
     """Return how the data were used, and what could not be identified."""
-    signals, drives = found.signals, found.drives
-    periods, law = signals.periods, found.friction.law
-    base, names = found.inertia.base, np.array(found.model.joint_names)
+    drift, names = found.drift, found.model.joint_names
+    warming = [
+        f'{names[j]}: friction changes by {100 * drift.friction[j]:.2g} % over '
+        f'{drift.duration:.3g} s (warm-up)'
+        for j in np.flatnonzero(drift.significant)
+    ]
+    return [*_usage(found), *_reservations(found), *warming, *found.signals.notes]
+
+
+def _usage(found: Identification) -> list[str]:
+    """Return how the signals were used: samples, periods, lag and delay."""
+    signals, base = found.signals, found.inertia.base
     after = '' if found.validation.source == 'test' else ', all of them after the validation'
     lines = [
         f'{signals.samples} samples fitted{after}, low-pass at {signals.cutoff:.3g} Hz; '
         f'{int(base.determined.sum())} of {len(base.value)} base parameters determined, condition '
         f'number {base.condition:.3g}'
     ]
-    if periods is not None:
+    if (periods := signals.periods) is not None:
         lines.append(
             f'{periods.number} periods of {periods.period:.4g} s averaged; spread of '
             f'the efforts between them: {", ".join(map(three_digits, periods.spread))}'
@@ -127,6 +146,12 @@ def remarks(found: Identification) -> list[str]:
             f'{"later" if signals.delay.value > 0 else "earlier"} than the motion: '
             f'{signals.delay.reason}'
         )
+    return lines
+
+
+def _reservations(found: Identification) -> list[str]:
+    """Return what could not be identified, and what the standard errors assume."""
+    drives, names, lines = found.drives, np.array(found.model.joint_names), []
     if not drives.excited.all():
         lines.append(
             f'{", ".join(names[~drives.excited])}: hardly moves; friction and rotor inertia are '
@@ -147,15 +172,10 @@ def remarks(found: Identification) -> list[str]:
     if late := _lagging(found):
         lines.append(
             f'{", ".join(late)}: rotor inertia below zero by least squares, friction follows '
-            f'another law than {law.name} (--friction auto); standard errors assume this law'
+            f'another law than {found.friction.law.name} (--friction auto); standard errors '
+            'assume this law'
         )
-    drift = found.drift
-    lines += [
-        f'{names[j]}: friction changes by {100 * drift.friction[j]:.2g} % over '
-        f'{drift.duration:.3g} s (warm-up)'
-        for j in np.flatnonzero(drift.significant)
-    ]
-    return [*lines, *signals.notes]
+    return lines
 
 
 def _lagging(found: Identification) -> list[str]:
@@ -174,3 +194,148 @@ def _lagging(found: Identification) -> list[str]:
 def term_unit(term: str, angular: bool) -> str:
     """Return the unit of a coefficient of friction."""
     return unit_of(angular, TERMS[term][1])
+
+
+# -- JSON -----------------------------------------------------------------------------------
+
+
+def as_json(found: Identification) -> dict[str, Any]:
+    """Return the figures for JSON."""
+    v, signals, joints = found.validation, found.signals, range(found.model.n)
+    return {
+        'robot': found.model.name,
+        'verdict': v.verdict,
+        'residual_ratio': v.ratio,
+        'residual_ratio_interval': v.interval,
+        'joints': [_joint(found, j) for j in joints],
+        'friction_law': _friction_law(found.friction),
+        'effort_scale_identifiable': bool(found.drives.scale_known.all()),
+        'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
+        'test': [_tested(found, j) for j in joints],
+        'test_data': v.source,
+        'base_parameters': _base_parameters(found.inertia.base),
+        'links': [_link(found, i) for i in range(found.model.nb)],
+        'excitation': _excitation(found),
+        'delay': {
+            'value': signals.delay.value,
+            'standard_error': signals.delay.error,
+            'applied': signals.delay.applied,
+        },
+        'velocity_lag': signals.velocity_lag,
+        'drift': [_drift(found, j) for j in joints],
+        'periods': None if signals.periods is None else _periods(signals.periods),
+        'cutoff': signals.cutoff,
+        'samples': signals.samples,
+        'notes': list(signals.notes),
+    }
+
+
+def _joint(found: Identification, j: int) -> dict[str, Any]:
+    law = found.friction.law
+    errors = {term: found.friction.error[j, i] for i, term in enumerate(law.terms)}
+    return {
+        'name': found.model.joint_names[j],
+        **{term: found.friction.coefficients[j, i] for i, term in enumerate(law.terms)},
+        **({'presliding': found.friction.presliding[j]} if law.memory else {}),
+        'offset': found.drives.offset[j],
+        'rotor_inertia': found.drives.rotor_inertia[j],
+        'effort_scale': found.drives.effort_scale[j],
+        'effort_scale_known': found.drives.scale_known[j],
+        'moves': found.drives.excited[j],
+        'standard_error': {
+            **errors,
+            'offset': found.drives.offset_error[j],
+            'rotor_inertia': found.drives.rotor_error[j],
+            'effort_scale': found.drives.scale_error[j],
+        },
+    }
+
+
+def _tested(found: Identification, j: int) -> dict[str, Any]:
+    v = found.validation
+    moving, resting = v.rms_where(True), v.rms_where(False)
+    return {
+        'name': found.model.joint_names[j],
+        'effort_rms': v.effort_rms[j],
+        'before_rms': v.before_rms[j],
+        'after_rms': v.after_rms[j],
+        'noise_rms': v.noise[j],
+        'unit': units(found)[j],
+        'in_motion': {'before_rms': moving[0][j], 'after_rms': moving[1][j]},
+        'at_rest': {'before_rms': resting[0][j], 'after_rms': resting[1][j]},
+    }
+
+
+def _friction_law(friction: IdentifiedFriction) -> dict[str, Any]:
+    law = friction.law
+    return {
+        'name': law.name,
+        'formula': law.formula,
+        'terms': {term: TERMS[term][0] for term in law.terms},
+        'smoothing': {
+            'coulomb_speed': COULOMB_SPEED,
+            'stribeck_speed': STRIBECK_SPEED,
+            'memory': law.memory,
+        },
+        'held_out_residual': friction.held_out,
+    }
+
+
+def _base_parameters(base: BaseEstimate) -> list[dict[str, Any]]:
+    return [
+        {
+            'name': name,
+            'combination': base.combination(k),
+            'value': base.value[k],
+            'standard_error': base.error[k],
+            'urdf': base.prior[k],
+            'physical': base.physical[k],
+            'determined': base.determined[k],
+        }
+        for k, name in enumerate(base.names)
+    ]
+
+
+def _link(found: Identification, i: int) -> dict[str, Any]:
+    inertia, described = found.inertia, found.fit.problem.start.theta
+    return {
+        'name': found.model.body_names[i],
+        'parameters': {
+            name: {
+                'value': inertia.theta[k],
+                'standard_error': inertia.error[k],
+                'urdf': described[k],
+                'determined': inertia.determined[k],
+            }
+            for k, name in enumerate(PARAMETERS, 10 * i)
+        },
+    }
+
+
+def _excitation(found: Identification) -> dict[str, Any]:
+    base, names = found.inertia.base, np.array(found.model.joint_names)
+    return {
+        'condition': base.condition,
+        'base_parameters': len(base.value),
+        'determined': base.determined.sum(),
+        'moving': names[found.drives.excited].tolist(),
+    }
+
+
+def _drift(found: Identification, j: int) -> dict[str, Any]:
+    drift = found.drift
+    return {
+        'name': found.model.joint_names[j],
+        'friction': drift.friction[j],
+        'friction_standard_error': drift.friction_error[j],
+        'offset': drift.offset[j],
+        'offset_standard_error': drift.offset_error[j],
+    }
+
+
+def _periods(periods: Averaged) -> dict[str, Any]:
+    return {
+        'number': periods.number,
+        'period': periods.period,
+        'effort_spread': rounded(periods.spread),
+    }
