@@ -124,14 +124,13 @@ def excite_robot(options: argparse.Namespace) -> int:
             seed=options.seed,
             progress=progress,
         )
-    print(text(arm, found))
-    trajectory = found.trajectory(options.rate)
+    print(text(found))
     if options.output is not None:
-        write_trajectory(trajectory, options.output)
+        write_trajectory(found.trajectory(options.rate), options.output)
     if options.csv is not None:
-        write_csv(arm, trajectory, options.csv)
+        write_csv(found, options.csv, options.rate)
     if options.picture is not None:
-        plot(arm, found, options.picture)
+        plot(found, options.picture)
     return 0
 
 

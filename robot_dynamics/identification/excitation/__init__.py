@@ -4,5 +4,5 @@
 excitation         periodic motions with ramps, and the limits that they keep
 excitation_search  optimises them
 clearance          keeps links apart, by the capsules of `capsules`
-excitation_report  text, figure, CSV and messages
+excitation_report  text, JSON, figure and CSV
 """

@@ -21,6 +21,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.spline import rest_to_rest
 from robot_dynamics.control.trajectory import Reference, Trajectory
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
 
 TO_FULL_SPEED = 0.25  # s, to the velocity limit: the default acceleration limit
@@ -159,7 +160,7 @@ class Excitation:
     """A motion that excites the base parameters.
 
     Attributes:
-        joint_names: n names.
+        arm: that moves.
         motion: one period.
         repeats: number of periods.
         ramp: time of the ramp at either end, s.
@@ -175,7 +176,7 @@ class Excitation:
         unchecked: pairs of links whose distance is not checked: see `clearance`.
     """
 
-    joint_names: tuple[str, ...]
+    arm: Dynamics
     motion: Fourier
     repeats: int
     ramp: float
@@ -187,6 +188,11 @@ class Excitation:
     relative_error: float = np.nan
     closest: tuple[float, str, str] | None = None
     unchecked: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The n names of the joints."""
+        return self.arm.model.joint_names
 
     @property
     def duration(self) -> float:

@@ -94,7 +94,7 @@ def excite(
     first = max(others, key=lambda other: other[0])[2]
     motion = search.best(first, progress or (lambda done, total: None))
     found = Excitation(
-        joint_names=arm.model.joint_names,
+        arm=arm,
         motion=motion,
         repeats=repeats,
         ramp=period / harmonics,
