@@ -62,6 +62,29 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     add_chain(robot)
     add_gravity(robot)
     efforts = add_compensated_efforts(parser)
+    _add_scale(efforts)
+    _add_payload(efforts)
+    efforts.add_argument(
+        '--coupling', type=Path, help='YAML file of motors that turn by several joints'
+    )
+    fit = parser.add_argument_group('the fit')
+    fit.add_argument(
+        '--friction',
+        choices=[*LAWS, AUTO],
+        default='coulomb',
+        help='friction law; auto: the one with the least residual held out (coulomb)',
+    )
+    fit.add_argument('--test', type=Path, help='recording for validation (the last third)')
+    result = parser.add_argument_group('the result')
+    add = result.add_argument
+    add('--output', type=new_file, help='URDF; and beside it .yaml, parameters of the nodes')
+    add('--force', action='store_true', help='identify in spite of a refusal, and write --output')
+    add('--json', type=new_file, help='file for the figures')
+    add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
+
+
+def _add_scale(efforts: argparse._ArgumentGroup) -> None:
+    """Add what the recorded efforts are: scale, kind and delay."""
     efforts.add_argument(
         '--effort-scale',
         type=_scale,
@@ -83,6 +106,10 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
         help='by which they are later than the motion, s (estimated, and removed if certain; '
         'beyond 0.02 if motion that is not fitted confirms it)',
     )
+
+
+def _add_payload(efforts: argparse._ArgumentGroup) -> None:
+    """Add the recording with a payload, which shows the scale of currents."""
     efforts.add_argument(
         '--payload-bag',
         type=Path,
@@ -95,23 +122,6 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
         help='that payload, LINK MASS [X Y Z]: kg, and m of a point mass in the frame of the link '
         '(centre of mass and tensor are estimated)',
     )
-    efforts.add_argument(
-        '--coupling', type=Path, help='YAML file of motors that turn by several joints'
-    )
-    fit = parser.add_argument_group('the fit')
-    fit.add_argument(
-        '--friction',
-        choices=[*LAWS, AUTO],
-        default='coulomb',
-        help='friction law; auto: the one with the least residual held out (coulomb)',
-    )
-    fit.add_argument('--test', type=Path, help='recording for validation (the last third)')
-    result = parser.add_argument_group('the result')
-    add = result.add_argument
-    add('--output', type=new_file, help='URDF; and beside it .yaml, parameters of the nodes')
-    add('--force', action='store_true', help='identify in spite of a refusal, and write --output')
-    add('--json', type=new_file, help='file for the figures')
-    add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
 
 
 def identify_robot(options: argparse.Namespace) -> int:
