@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedule of the simulator's steps, and the torque of each step.
+"""Schedule of the simulator's steps, by a clock or in lock-step, and the torque of each step.
 
 Free running, a step is due when the wall clock says so, and the newest command is applied. In
 lock step, the step after a published state is due when the command with the stamp of that state

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparison of our dynamics with a reference engine, at random states and in operation.
+"""Comparison with the first reference engine that loads a robot, at states and in operation.
 
     report = validate(urdf_text)
     print(report)                    # PASS: kuka against PyBullet 3.2.7, 100 states, ...

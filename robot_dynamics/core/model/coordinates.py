@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Linear coordinate maps: q_body = S q + s0.
+"""Coordinates of mimic joints and remote drives: linear maps q_body = S q + s0.
 
 Mimic joints, remote drives, parallelograms and gear trains have one description: the joint
 positions of the bodies are a linear function of other, usually fewer, coordinates. The principle

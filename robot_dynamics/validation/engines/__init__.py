@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Physics engines that serve as reference: registry, adapters and their processes.
 
-Each adapter maps an engine to the protocol below; it runs in a process of its own (`process`), and
-`reference_engine` converts its results to the joint coordinates of this package.
+`comparison` takes the first that is installed and loads the robot unchanged. Each adapter maps an
+engine to the protocol below; it runs in a process of its own (`process`), and `reference_engine`
+converts its results to the joint coordinates of this package.
 """
 
 from __future__ import annotations
