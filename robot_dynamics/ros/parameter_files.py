@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameter files that the package writes, checked as the nodes check them; without ROS."""
+"""Parameter files, read and checked as the nodes do, and those that the package writes; no ROS."""
 
 from __future__ import annotations
 

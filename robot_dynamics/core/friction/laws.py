@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction laws of joints, linear in coefficients that are not negative.
+"""Friction laws of joints, with and without memory, linear in coefficients that are >= 0.
 
     friction = b v  +  (c + k |tau| + s exp(-(v / v_s)^2)) z
                viscous  coulomb load  stribeck

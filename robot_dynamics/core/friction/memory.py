@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction along one motion."""
+"""State of friction with memory along one motion; its equation is in `laws`."""
 
 from __future__ import annotations
 
