@@ -218,6 +218,15 @@ OWNERS = [
         found="add('--gravity', nargs=3, help='gravity vector, m/s^2')",
         files=('cli/options.py',),
     ),
+    Row(
+        concept='form of a finding',
+        pattern=r"'(words|subject)': ",
+        found="return {'kind': kind, 'subject': link, 'words': text}",
+        files=(
+            'common/reporting/findings.py',
+            'identification/evaluation/evaluation_report.py',  # kinds that were not searched
+        ),
+    ),
 ]
 
 

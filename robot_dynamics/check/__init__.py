@@ -3,7 +3,7 @@
 
 Comes in: the text of a description, and of a reference or a twin. Goes out: findings, each with
 its evidence, and the repairs that are proven. Others use `examine` and `Examination`
-(examination), and `Finding` (findings).
+(examination), and `Fault` (findings).
 
 description, evidence   what the text says; what geometry, twins and other links tell
 *_rules                 rules on one subject: structure, bodies, inertias, joints, placement

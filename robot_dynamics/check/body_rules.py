@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from robot_dynamics.check.description import Description, Link
-from robot_dynamics.check.findings import Finding, inertial_repair, is_round
+from robot_dynamics.check.findings import Fault, inertial_repair, is_round
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.core.model.inertia import Inertial, second_moment
 from robot_dynamics.urdf.geometry.meshes import MeshNotFound, TrimeshMissing
@@ -21,7 +21,7 @@ UNSEEN = ('mass-unit', 'inertia-unit', 'com-unit', 'com-sign', 'inertia-permuted
 SAME_PLACE = 0.02  # of the radius of gyration
 
 
-def frame_findings(robot: Description) -> Iterator[Finding]:
+def frame_findings(robot: Description) -> Iterator[Fault]:
     """Yield frames with a mass: fixed links without geometry, which may be payloads or ballast.
 
     Other links of the robot must show that its parts have geometry. A repair is offered where the
@@ -35,7 +35,7 @@ def frame_findings(robot: Description) -> Iterator[Finding]:
         share = link.body.mass / total
         reason = _reason(robot, link)
         removed = Inertial(0.0, link.body.com, np.zeros((3, 3)))
-        yield Finding(
+        yield Fault(
             'info',
             'frame-mass',
             link.name,
@@ -62,14 +62,14 @@ def _is_frame(robot: Description, link: Link) -> bool:
     return (joint is None or joint.type == 'fixed') and not link.geometry.shapes
 
 
-def payload_findings(robot: Description) -> Iterator[Finding]:
+def payload_findings(robot: Description) -> Iterator[Fault]:
     """Yield pairs of links of one rigid body with the same inertia at the same place."""
     total = sum(link.body.mass for link in robot.links.values())
     for first in dict.fromkeys(robot.rigid.values()):
         for one, two in itertools.combinations(robot.members(first), 2):
             if _coincide(robot, one, two):
                 matters = first in robot.inward and two.body.mass > MIN_SHARE * total
-                yield Finding(
+                yield Fault(
                     'warning' if matters else 'info',
                     'payload-duplicated',
                     two.name,
@@ -93,28 +93,28 @@ def _coincide(robot: Description, one: Link, two: Link) -> bool:
     )
 
 
-def asset_findings(robot: Description) -> Iterator[Finding]:
+def asset_findings(robot: Description) -> Iterator[Fault]:
     """Yield shapes that are wrong, meshes that were not read, and links that were not compared."""
     yield from _material_faults(robot)
     for link in robot.links.values():
         for fault in link.geometry.faults:
-            yield Finding('error', 'invalid-geometry', link.name, fault)
+            yield Fault('error', 'invalid-geometry', link.name, fault)
         why = 'wrong shapes' if link.geometry.faults else 'no geometry with a volume'
         for error in link.geometry.unread:
             if isinstance(error, TrimeshMissing):
                 why = "trimesh is not installed: in a checkout pip install '.[check]'"
             elif isinstance(error, MeshNotFound):
-                yield Finding('warning', 'mesh-unresolved', link.name, str(error))
+                yield Fault('warning', 'mesh-unresolved', link.name, str(error))
             else:
-                yield Finding('info', 'mesh-unread', link.name, str(error))
+                yield Fault('info', 'mesh-unread', link.name, str(error))
         if link.body.mass > 0 and not link.geometry.solids:
             message = f'mass and tensor not checked: {why}'
-            yield Finding('info', 'not-checked', link.name, message, slips=UNSEEN)
+            yield Fault('info', 'not-checked', link.name, message, slips=UNSEEN)
 
 
-def _material_faults(robot: Description) -> Iterator[Finding]:
+def _material_faults(robot: Description) -> Iterator[Fault]:
     try:
         material_colours(robot.root)
     except ModelError as error:
         name = robot.root.get('name', '')
-        yield Finding('error', 'invalid-geometry', name, str(error), tag='robot')
+        yield Fault('error', 'invalid-geometry', name, str(error), tag='robot')

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from robot_dynamics.check.description import Description, Link
-from robot_dynamics.check.findings import Finding
+from robot_dynamics.check.findings import Fault
 from robot_dynamics.common.spatial import Array
 
 SAME_DENSITY = 0.02  # relative
@@ -19,7 +19,7 @@ HEAVY = 0.02  # of the robot's mass: lighter parts are not compared
 TOO_HEAVY, TOO_LIGHT, WITHOUT_BASE = 1.1, 0.9, 0.6  # of the weight on the data sheet
 
 
-def weight_findings(robot: Description, weight: float) -> Iterator[Finding]:
+def weight_findings(robot: Description, weight: float) -> Iterator[Fault]:
     """Yield the sum of all masses if it is not the weight [kg] on the data sheet."""
     total = sum(link.body.mass for link in robot.links.values())
     # The root is the base, of which no torque depends: its mass is often left out.
@@ -33,10 +33,10 @@ def weight_findings(robot: Description, weight: float) -> Iterator[Finding]:
         f'the masses add up to {total:.4g} kg{without}; the data sheet has {weight:.4g} kg, '
         f'{100 * (total / weight - 1):+.0f} %'
     )
-    yield Finding('warning', 'weight', robot.root.get('name', ''), message, tag='robot')
+    yield Fault('warning', 'weight', robot.root.get('name', ''), message, tag='robot')
 
 
-def density_findings(robot: Description) -> Iterator[Finding]:
+def density_findings(robot: Description) -> Iterator[Fault]:
     """Yield masses of one solid density, and parts whose density is not that of those beside."""
     densities = {
         link.name: _densities(link)
@@ -62,7 +62,7 @@ def density_findings(robot: Description) -> Iterator[Finding]:
             message = (
                 f'density {own.min():.3g} kg/m^3, {seen} that of the parts beside it, {others}'
             )
-            yield Finding('info', 'density-contrast', name, message)
+            yield Fault('info', 'density-contrast', name, message)
 
 
 def _densities(link: Link) -> Array:
@@ -70,7 +70,7 @@ def _densities(link: Link) -> Array:
     return np.array([link.body.mass / solid.volume for solid in link.geometry.solids])
 
 
-def _uniform(robot: Description, densities: dict[str, Array]) -> Iterator[Finding]:
+def _uniform(robot: Description, densities: dict[str, Array]) -> Iterator[Fault]:
     # Copies of one part, such as wheels, have one density.
     if len({robot.links[name].body.mass for name in densities}) < MIN_PARTS:
         return
@@ -83,7 +83,7 @@ def _uniform(robot: Description, densities: dict[str, Array]) -> Iterator[Findin
                 f'kg/m^3{material} of solid parts; compare their sum with the data sheet: '
                 '--weight KG'
             )
-            yield Finding(
+            yield Fault(
                 'info', 'density-uniform', robot.root.get('name', ''), message, tag='robot'
             )
             return

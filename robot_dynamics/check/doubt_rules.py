@@ -15,7 +15,7 @@ from robot_dynamics.check.evidence import (
     best_fit,
     typical_fit,
 )
-from robot_dynamics.check.findings import Finding
+from robot_dynamics.check.findings import Fault
 from robot_dynamics.check.hypotheses import (
     unit_hypotheses,
 )
@@ -38,7 +38,7 @@ def doubt_findings(
     twins: list[Twins],
     axes_known: Collection[str],
     compared: Description | None,
-) -> Iterator[Finding]:
+) -> Iterator[Fault]:
     """Yield what cannot be told of joints that carry mass and of links that are moved.
 
     Args:
@@ -63,9 +63,9 @@ def doubt_findings(
             yield from _doubts(link.name, 'link', _link(link, typical))
 
 
-def _doubts(name: str, tag: str, kinds: Iterator[str]) -> Iterator[Finding]:
+def _doubts(name: str, tag: str, kinds: Iterator[str]) -> Iterator[Fault]:
     for kind in kinds:
-        yield Finding('info', 'cannot-tell', name, MESSAGES[kind], (), tag, (kind,))
+        yield Fault('info', 'cannot-tell', name, MESSAGES[kind], (), tag, (kind,))
 
 
 def _joint(robot: Description, joint: Joint, axes_known: Collection[str]) -> Iterator[str]:

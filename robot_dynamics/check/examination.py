@@ -15,7 +15,7 @@ from robot_dynamics.check.body_rules import asset_findings, frame_findings, payl
 from robot_dynamics.check.density_rules import density_findings, weight_findings
 from robot_dynamics.check.description import Description, read_description
 from robot_dynamics.check.doubt_rules import doubt_findings
-from robot_dynamics.check.findings import SEVERITIES, TIERS, Finding
+from robot_dynamics.check.findings import SEVERITIES, TIERS, Fault
 from robot_dynamics.check.gravity_rules import gravity_findings
 from robot_dynamics.check.inertia_rules import inertia_findings
 from robot_dynamics.check.joint_rules import axis_findings, limit_findings
@@ -44,9 +44,9 @@ class Examination:
     robot: Description
     text: bytes
     expanded: bool  # from xacro
-    findings: tuple[Finding, ...]
+    findings: tuple[Fault, ...]
 
-    def repaired(self, kinds: Iterable[str] | None = None) -> tuple[bytes, list[Finding]]:
+    def repaired(self, kinds: Iterable[str] | None = None) -> tuple[bytes, list[Fault]]:
         """Return the text with the repairs that are proved, or of the given kinds; and these.
 
         Raises:
@@ -133,7 +133,7 @@ def _named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _read_repaired(
-    robot: Description, text: bytes, found: list[Finding], folders: Sequence[Path]
+    robot: Description, text: bytes, found: list[Fault], folders: Sequence[Path]
 ) -> tuple[Description, bytes]:
     """Return the description and the text with the repairs of some findings."""
     if changes := [change for finding in found for change in finding.changes()]:
@@ -143,7 +143,7 @@ def _read_repaired(
     return robot, text
 
 
-def _without(found: list[Finding], different: list[Finding]) -> list[Finding]:
+def _without(found: list[Fault], different: list[Fault]) -> list[Fault]:
     """Return the findings but what is only plausible of elements that a reference tells."""
     known = {(f.tag, f.element) for f in different if f.severity != 'info'}
     return [
@@ -154,8 +154,8 @@ def _without(found: list[Finding], different: list[Finding]) -> list[Finding]:
 
 
 def _doubts(
-    robot: Description, twins: list[Twins], found: list[Finding], right: Description | None
-) -> Iterator[Finding]:
+    robot: Description, twins: list[Twins], found: list[Fault], right: Description | None
+) -> Iterator[Fault]:
     """Yield what cannot be told, except of what is named."""
     named = {(f.element, f.kind) for f in found}
     for doubt in doubt_findings(robot, twins, known_axes(robot, twins), right):
@@ -163,7 +163,7 @@ def _doubts(
             yield doubt
 
 
-def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
+def _without_unsafe_repairs(found: list[Fault]) -> list[Fault]:
     """Return the findings, without repairs of elements that are ambiguous or malformed."""
     unsafe = {
         f.element
@@ -178,7 +178,7 @@ def _without_unsafe_repairs(found: list[Finding]) -> list[Finding]:
     ]
 
 
-def _links(robot: Description, twins: list[Twins], weight: float | None) -> Iterator[Finding]:
+def _links(robot: Description, twins: list[Twins], weight: float | None) -> Iterator[Fault]:
     yield from _inertias(robot, twins)
     yield from density_findings(robot)
     yield from () if weight is None else weight_findings(robot, weight)
@@ -186,13 +186,13 @@ def _links(robot: Description, twins: list[Twins], weight: float | None) -> Iter
     yield from payload_findings(robot)
 
 
-def _joints(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
+def _joints(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     yield from axis_findings(robot)
     yield from limit_findings(robot, twin_limits(robot, twins))
     yield from twin_joint_findings(robot, twins)
 
 
-def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
+def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     """Yield one finding per link: that of the mirrored twin, whose numbers are exact, if any."""
     by_twin = {f.element: f for f in twin_inertia_findings(robot, twins)}
     found = list(inertia_findings(robot))
@@ -206,7 +206,7 @@ def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
     yield from by_twin.values()
 
 
-def _gravity(text: bytes, robot: Description, found: list[Finding]) -> list[Finding]:
+def _gravity(text: bytes, robot: Description, found: list[Fault]) -> list[Fault]:
     """Return the findings about the gravity torques of the repaired robot."""
     model = robot.model
     # What would be blamed on the weight otherwise; remarks would take away masses.

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.reporting.findings import Finding, Repair
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial
-from robot_dynamics.urdf.editing import Change, Value
+from robot_dynamics.urdf.editing import Change
 from robot_dynamics.urdf.rules import TENSOR
 
 SEVERITIES = ('error', 'warning', 'info')
@@ -90,16 +91,8 @@ KINDS = {
 }
 
 
-class Repair(NamedTuple):
-    """A new value of an attribute of the element; `old` is None where it is missing."""
-
-    attribute: str  # such as 'inertial/inertia/@ixx'
-    old: Value | None
-    new: Value
-
-
 @dataclass(frozen=True)
-class Finding:
+class Fault:
     """A fault of a robot description, or a remark about it."""
 
     severity: str
@@ -127,18 +120,19 @@ class Finding:
             Change(self.tag, self.element, repair.attribute, repair.new) for repair in self.repair
         ]
 
+    @property
+    def finding(self) -> Finding:
+        """It, in the form of all tools."""
+        return Finding(self.kind, self.element, self.message, repair=self.repair)
+
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
         return {
             'severity': self.severity,
             'tier': self.tier,
-            'kind': self.kind,
-            'element': self.element,
-            'message': self.message,
+            **self.finding.to_json(),
             'cannot_exclude': list(self.slips),
             'why': KINDS[self.kind].why,
-            'repair': [{'attribute': r.attribute, 'from': r.old, 'to': r.new} for r in self.repair]
-            or None,
             'applied': self.applied,
         }
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynamics.check.description import Description
-from robot_dynamics.check.findings import Finding
+from robot_dynamics.check.findings import Fault
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.kinematics import body_poses, com_positions, joint_axes
 from robot_dynamics.core.model.inertia import Inertial, combined, transformed
@@ -22,14 +22,14 @@ NO_TORQUE = 1e-3  # of the weight times the lever of the geometry
 NO_LEVER = 0.02  # of the reach of the robot: loads closer than this are on the axis
 
 
-def gravity_findings(robot: Description, model: RobotModel) -> Iterator[Finding]:
+def gravity_findings(robot: Description, model: RobotModel) -> Iterator[Fault]:
     """Yield joints whose motor cannot hold the arm at rest, or whose load has no lever."""
     rest = np.clip(np.zeros(model.n), model.lower, model.upper)
     g = _gravity_torque(model, body_poses(model, rest))
     for name, torque, limit in zip(model.joint_names, g, model.effort_limit, strict=True):
         if abs(torque) > MARGIN * limit:
             message = f'holding the arm at rest takes {abs(torque):.4g}; the effort limit is '
-            yield Finding(
+            yield Fault(
                 'warning', 'gravity-above-effort', name, f'{message}{limit:.4g}', tag='joint'
             )
     yield from _without_lever(robot, model)
@@ -42,7 +42,7 @@ def gravity_torques(model: RobotModel, shares: Sequence[float]) -> Array:
     return np.array([_gravity_torque(model, body_poses(model, q)) for q in postures])
 
 
-def _without_lever(robot: Description, model: RobotModel) -> Iterator[Finding]:
+def _without_lever(robot: Description, model: RobotModel) -> Iterator[Fault]:
     """Yield revolute joints that carry parts off their axis, and no weight in any posture."""
     rng = np.random.default_rng(0)
     drawn = _drawn(robot, model)
@@ -65,7 +65,7 @@ def _without_lever(robot: Description, model: RobotModel) -> Iterator[Finding]:
                 f'its gravity torque is at most {torque[k]:.2g} N m in {POSTURES} postures, with '
                 f'the parts beyond it {lever:.3g} m off its axis; expected {expected:.2g} N m'
             )
-            yield Finding('warning', 'gravity-zero', name, message, tag='joint')
+            yield Fault('warning', 'gravity-zero', name, message, tag='joint')
 
 
 def _drawn(robot: Description, model: RobotModel) -> RobotModel:

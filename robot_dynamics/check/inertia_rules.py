@@ -20,7 +20,7 @@ from robot_dynamics.check.evidence import (
     typical_fit,
     unit_slip,
 )
-from robot_dynamics.check.findings import Finding, inertial_repair, is_round, short
+from robot_dynamics.check.findings import Fault, inertial_repair, is_round, short
 from robot_dynamics.check.hypotheses import (
     Hypothesis,
 )
@@ -34,7 +34,7 @@ LIGHT_DENSITY, OWN_SHARE = 50.0, 0.2
 FITS = 0.5
 
 
-def inertia_findings(robot: Description, both_sides: Collection[str] = ()) -> Iterator[Finding]:
+def inertia_findings(robot: Description, both_sides: Collection[str] = ()) -> Iterator[Fault]:
     """Yield the faults of inertias, at most one per link.
 
     Args:
@@ -56,7 +56,7 @@ def inertia_findings(robot: Description, both_sides: Collection[str] = ()) -> It
 
 def _inertia(
     robot: Description, link: Link, typical: Typical, both_sides: bool
-) -> Iterator[Finding]:
+) -> Iterator[Fault]:
     """Yield the fault of a link with numbers that can be read."""
     body = link.body
     reason = inconsistency(body)
@@ -71,7 +71,7 @@ def _inertia(
         message = f'{reason}; expected a mass, or a tensor of zeros'
         repair = inertial_repair(body, consistent(body))
         severity = _impossible(robot, link)
-        yield Finding(severity, 'inertia-without-mass', link.name, message, repair)
+        yield Fault(severity, 'inertia-without-mass', link.name, message, repair)
     elif reason:
         how = 'the repair is the nearest physically consistent tensor'
         meant = consistent_slip(link)
@@ -79,7 +79,7 @@ def _inertia(
             how = f'{meant.slip} explains it'
         repair = inertial_repair(body, consistent(body) if meant is None else meant.body)
         message, severity = f'{reason}; {how}', _impossible(robot, link)
-        yield Finding(severity, 'inertia-inconsistent', link.name, message, repair, proved=True)
+        yield Fault(severity, 'inertia-inconsistent', link.name, message, repair, proved=True)
     elif slip := tensor_slip(link):
         now, then = (tensor_distance(link, b) for b in (body, slip.meant.body))
         message = (
@@ -92,11 +92,11 @@ def _inertia(
         yield from _implausible(robot, link)
 
 
-def _slipped(link: Link, slip: Slip, severity: str, message: str) -> Finding:
+def _slipped(link: Link, slip: Slip, severity: str, message: str) -> Fault:
     """Return the finding of a slip, with a repair if no other slip explains the numbers."""
     repair = inertial_repair(link.body, slip.meant.body) if slip.unique else ()
     message += '' if slip.unique else '; other slips explain it, too'
-    return Finding(severity, slip.meant.kind, link.name, message, repair, proved=slip.proved)
+    return Fault(severity, slip.meant.kind, link.name, message, repair, proved=slip.proved)
 
 
 def _elsewhere(robot: Description, link: Link) -> list[Array]:
@@ -126,7 +126,7 @@ def _numbers(link: Link, slip: Hypothesis, typical: Typical) -> str:
     }[slip.kind]
 
 
-def _implausible(robot: Description, link: Link) -> Iterator[Finding]:
+def _implausible(robot: Description, link: Link) -> Iterator[Fault]:
     """Yield numbers outside what parts are made of, without an explanation."""
     fit = best_fit(link, link.body)
     if fit is None or not fit.faults or not link.geometry.solids:
@@ -146,7 +146,7 @@ def _implausible(robot: Description, link: Link) -> Iterator[Finding]:
     severity = _severity(robot, link)
     if kind == 'radius-of-gyration' and not _turns_implausibly(robot, link):
         severity = 'info'
-    yield Finding(severity, kind, link.name, messages[kind])
+    yield Fault(severity, kind, link.name, messages[kind])
 
 
 def _turns_implausibly(robot: Description, link: Link) -> bool:
@@ -202,7 +202,7 @@ def _moves(robot: Description, link: Link) -> bool:
 # -- missing and default inertias --------------------------------------------------------------
 
 
-def _missing(robot: Description, link: Link) -> Iterator[Finding]:
+def _missing(robot: Description, link: Link) -> Iterator[Fault]:
     """Yield a moving link without <inertial>, unless another link stands for it."""
     joint = robot.inward.get(link.name)
     if joint is None or not joint.moves or not robot.rigid:
@@ -212,7 +212,7 @@ def _missing(robot: Description, link: Link) -> Iterator[Finding]:
         offsets = [np.linalg.norm(j.placement[:3, 3]) for j in robot.outward[link.name] if j.moves]
         is_frame = not link.geometry.shapes and offsets and max(offsets) < 1e-6
         message = 'moves but has no <inertial>; expected its mass, centre of mass and tensor'
-        yield Finding('info' if is_frame else 'warning', 'inertia-missing', link.name, message)
+        yield Fault('info' if is_frame else 'warning', 'inertia-missing', link.name, message)
         return
     own = max((solid.volume for solid in link.geometry.solids), default=0.0)
     fixed = [m for m in robot.members(link.name) if m.body.mass]
@@ -222,10 +222,10 @@ def _missing(robot: Description, link: Link) -> Iterator[Finding]:
             f'has no <inertial>, and its volume of {own:.3g} m^3 is not that of the links fixed '
             f'to it, {mass:.3g} kg; expected its mass, centre of mass and tensor'
         )
-        yield Finding('warning', 'inertia-missing', link.name, message)
+        yield Fault('warning', 'inertia-missing', link.name, message)
 
 
-def _placeholders(robot: Description) -> Iterator[Finding]:
+def _placeholders(robot: Description) -> Iterator[Fault]:
     """Yield links whose mass and tensor are pasted defaults.
 
     Evidence is a tensor that is a multiple of identity, and with the same mass on at least three
@@ -252,7 +252,7 @@ def _placeholders(robot: Description) -> Iterator[Finding]:
                 f'mass {mass:g} kg, tensor {tensor}{others}; expected the numbers of the part'
             )
             severity = _severity(robot, link)
-            yield Finding(severity, 'default-inertial', link.name, message)
+            yield Fault(severity, 'default-inertial', link.name, message)
 
 
 def _extent(link: Link) -> float:

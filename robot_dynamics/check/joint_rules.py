@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.check.description import Description, Joint
-from robot_dynamics.check.findings import Finding, Repair, short
+from robot_dynamics.check.findings import Fault, short
 from robot_dynamics.check.structure_rules import axis_is_zero
+from robot_dynamics.common.reporting.findings import Repair
 from robot_dynamics.common.spatial import Array
 
 AXIS_TOLERANCE = 1e-3  # of the norm
@@ -48,26 +49,26 @@ def direction(joint: Joint) -> Array:
     return joint.axis / norm if abs(norm - 1) > AXIS_TOLERANCE else joint.axis
 
 
-def axis_findings(robot: Description) -> Iterator[Finding]:
+def axis_findings(robot: Description) -> Iterator[Fault]:
     """Yield axes without direction, and axes that are no unit vectors."""
     for joint in robot.joints.values():
         if axis_is_zero(joint):
             message = 'its axis is 0 0 0; expected a unit vector'
-            yield Finding('error', 'axis-zero', joint.name, message, tag='joint')
+            yield Fault('error', 'axis-zero', joint.name, message, tag='joint')
         elif joint.moves:
             unit = direction(joint)
             if unit is not joint.axis:
                 norm = np.linalg.norm(joint.axis)
                 message = f'its axis {short(joint.axis)} has length {norm:.4g}; expected 1'
                 repair = (Repair('axis/@xyz', joint.axis.tolist(), unit.tolist()),)
-                yield Finding(
+                yield Fault(
                     'warning', 'axis-not-unit', joint.name, message, repair, 'joint', proved=True
                 )
 
 
 def limit_findings(
     robot: Description, twins: Mapping[str, tuple[float, float]]
-) -> Iterator[Finding]:
+) -> Iterator[Fault]:
     """Yield limits of zero, of absurd size, in degrees, and without a range.
 
     Args:
@@ -85,7 +86,7 @@ def limit_findings(
             yield from _angles(joint)
         if joint.type in ('revolute', 'prismatic') and _transposed(joint):
             message = _transposed_digits(joint)
-            yield Finding('info', 'limit-digits', joint.name, message, tag='joint')
+            yield Fault('info', 'limit-digits', joint.name, message, tag='joint')
 
 
 def _transposed(joint: Joint) -> bool:
@@ -118,7 +119,7 @@ def _is_round_angle(angle: float) -> bool:
     return abs(steps - round(steps)) * 5 * DEGREE < ANGLE_ROUNDING
 
 
-def _empty(robot: Description, twins: Mapping[str, tuple[float, float]]) -> Iterator[Finding]:
+def _empty(robot: Description, twins: Mapping[str, tuple[float, float]]) -> Iterator[Fault]:
     """Yield position limits that are equal; the range is that of the twin, or symmetric."""
     limited = [j for j in robot.joints.values() if j.type in ('revolute', 'prismatic')]
     ranges = [(j.lower, j.upper) for j in limited if j.lower < j.upper]
@@ -140,12 +141,10 @@ def _empty(robot: Description, twins: Mapping[str, tuple[float, float]]) -> Iter
         expected = 'a range' if not repair else f'{ends[0]:.4g} to {ends[1]:.4g}'
         message = f'lower and upper limit are both {value:.4g}; expected {expected}'
         proved = joint.name in twins and np.allclose(ends, twins[joint.name], atol=SYMMETRY)
-        yield Finding(
-            'warning', 'limit-empty', joint.name, message, repair, 'joint', proved=proved
-        )
+        yield Fault('warning', 'limit-empty', joint.name, message, repair, 'joint', proved=proved)
 
 
-def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
+def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Fault]:
     """Yield a limit of effort or velocity that is 0, in degrees, or too large."""
     value: float = getattr(joint, key)
     rotates = joint.type != 'prismatic'
@@ -154,7 +153,7 @@ def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
     alone = value > max(bound.ratio * median, bound.suspicious)
     if value == 0:
         message = f'{key} limit is 0; expected that of the motor'
-        yield Finding('warning', 'limit-zero', joint.name, message, tag='joint')
+        yield Fault('warning', 'limit-zero', joint.name, message, tag='joint')
     elif value > bound.most or alone:
         meant = value * DEGREE
         usual = [v for v in others if 0 < v <= bound.most]
@@ -164,7 +163,7 @@ def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
             message = f'velocity limit {value:.4g} is in degrees; expected {meant:.4g} rad/s'
             repair = (Repair('limit/@velocity', value, meant),)
             proved = value > bound.most and bool(usual)
-            yield Finding(
+            yield Fault(
                 'warning', 'limit-degrees', joint.name, message, repair, 'joint', proved=proved
             )
         else:
@@ -172,7 +171,7 @@ def _size(joint: Joint, key: str, others: list[float]) -> Iterator[Finding]:
             if alone:
                 expected = f'{value / median:.3g} times the median of the other joints'
             message = f'{key} limit is {value:.4g} {bound.unit}; {expected}'
-            yield Finding('warning', 'limit-absurd', joint.name, message, tag='joint')
+            yield Fault('warning', 'limit-absurd', joint.name, message, tag='joint')
 
 
 def _is_power_of_ten(value: float) -> bool:
@@ -180,7 +179,7 @@ def _is_power_of_ten(value: float) -> bool:
     return float(f'1e{np.log10(value):.0f}') == value
 
 
-def _angles(joint: Joint) -> Iterator[Finding]:
+def _angles(joint: Joint) -> Iterator[Fault]:
     """Yield position limits in degrees: one beyond several turns as radians, not as degrees."""
     ends = {key: float(np.nan_to_num(getattr(joint, key))) for key in ('lower', 'upper')}
     largest = max(map(abs, ends.values()))
@@ -189,7 +188,7 @@ def _angles(joint: Joint) -> Iterator[Finding]:
     shown = f'position limits are {ends["lower"]:.4g} to {ends["upper"]:.4g}'
     if largest > MAX_DEGREES:
         message = f'{shown} rad; expected at most {MAX_ANGLE:.4g}'
-        yield Finding('warning', 'limit-absurd', joint.name, message, tag='joint')
+        yield Fault('warning', 'limit-absurd', joint.name, message, tag='joint')
         return
     meant = {key: value * DEGREE for key, value in ends.items()}
     other = min(ends, key=lambda key: abs(ends[key]))
@@ -205,4 +204,4 @@ def _angles(joint: Joint) -> Iterator[Finding]:
     # Numbers of degrees are chosen: 170, not 174.533.
     halves = [2 * ends[key] for key in ends if meant[key] != ends[key]]
     proved = all(abs(half - round(half)) < ROUND_DEGREES for half in halves)
-    yield Finding('warning', 'limit-degrees', joint.name, message, repair, 'joint', proved=proved)
+    yield Fault('warning', 'limit-degrees', joint.name, message, repair, 'joint', proved=proved)

@@ -18,10 +18,11 @@ from robot_dynamics.check.description import Description, Joint
 from robot_dynamics.check.evidence import (
     lost_digits,
 )
-from robot_dynamics.check.findings import Finding, Repair, short
+from robot_dynamics.check.findings import Fault, short
 from robot_dynamics.check.hypotheses import (
     LENGTHS,
 )
+from robot_dynamics.common.reporting.findings import Repair
 from robot_dynamics.common.spatial import Array
 
 DEGREE = np.pi / 180
@@ -33,7 +34,7 @@ STEP = np.pi / 12  # designers choose angles that are multiples of 15 degrees
 ANGLE_TOLERANCE = 2e-3  # rad: angles written with few digits
 
 
-def placement_findings(robot: Description) -> Iterator[Finding]:
+def placement_findings(robot: Description) -> Iterator[Fault]:
     """Yield origins of joints in mm, cm or inches, and angles in degrees."""
     for joint in robot.joints.values():
         p = joint.placement[:3, 3]
@@ -42,7 +43,7 @@ def placement_findings(robot: Description) -> Iterator[Finding]:
             seen = _seen(robot, joint)
             message = f'its origin {short(p)} m is {seen}; expected {short(repair)} if in {unit}'
             change = (Repair('origin/@xyz', p.tolist(), repair.tolist()),) if repair.any() else ()
-            yield Finding(
+            yield Fault(
                 'warning', 'origin-unit', joint.name, message, change, 'joint', proved=proved
             )
         if joint.rpy.any() and in_degrees(robot, joint):
@@ -51,7 +52,7 @@ def placement_findings(robot: Description) -> Iterator[Finding]:
                 f'its angles {short(joint.rpy)} rad are in degrees; expected {short(meant)} rad'
             )
             repaired = (Repair('origin/@rpy', joint.rpy.tolist(), meant),)
-            yield Finding(
+            yield Fault(
                 'warning', 'rpy-degrees', joint.name, message, repaired, 'joint', proved=True
             )
 

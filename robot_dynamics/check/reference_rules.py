@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from robot_dynamics.check.description import Description, Joint, Link
-from robot_dynamics.check.findings import Finding, Repair, inertial_repair, short
+from robot_dynamics.check.findings import Fault, inertial_repair, short
 from robot_dynamics.check.hypotheses import (
     LENGTHS,
 )
@@ -20,6 +20,7 @@ from robot_dynamics.check.joint_rules import direction
 from robot_dynamics.check.placement_rules import DEGREE
 from robot_dynamics.check.twin_rules import explanations
 from robot_dynamics.check.twins import agree
+from robot_dynamics.common.reporting.findings import Repair
 from robot_dynamics.common.spatial import Array, rotation_rpy
 from robot_dynamics.core.model.inertia import Inertial, inconsistency
 
@@ -29,7 +30,7 @@ SAME = 1e-6  # m, rad
 SLIP = 1e-3  # relative, of a number whose slip is undone
 
 
-def reference_findings(robot: Description, reference: Description) -> Iterator[Finding]:
+def reference_findings(robot: Description, reference: Description) -> Iterator[Fault]:
     """Yield the differences of a description from a reference."""
     for name, joint in robot.joints.items():
         if name in reference.joints:
@@ -39,7 +40,7 @@ def reference_findings(robot: Description, reference: Description) -> Iterator[F
             yield from _link(link, reference.links[name])
 
 
-def _joint(joint: Joint, right: Joint) -> Iterator[Finding]:
+def _joint(joint: Joint, right: Joint) -> Iterator[Fault]:
     p, q = joint.placement[:3, 3], right.placement[:3, 3]
     R, S = joint.placement[:3, :3], right.placement[:3, :3]
     unit = any(np.allclose(p * k, q, rtol=SLIP, atol=SAME) for k in LENGTHS)
@@ -65,14 +66,14 @@ def _joint(joint: Joint, right: Joint) -> Iterator[Finding]:
             repair = (Repair(attribute, here.tolist(), there.tolist()),) if loud else ()
             kind = slip or 'differs-from-reference'
             severity = 'warning' if loud else 'info'
-            yield Finding(severity, kind, joint.name, message, repair, 'joint', proved=True)
+            yield Fault(severity, kind, joint.name, message, repair, 'joint', proved=True)
 
 
 def _norm(difference: Array) -> float:
     return float(np.linalg.norm(difference))
 
 
-def _link(link: Link, right: Link) -> Iterator[Finding]:
+def _link(link: Link, right: Link) -> Iterator[Fault]:
     turn = link.rotation.T @ right.rotation
     body, tensor = right.body, turn @ right.body.inertia_com @ turn.T
     same = np.allclose(turn, np.eye(3), rtol=0, atol=SAME)
@@ -93,10 +94,10 @@ def _link(link: Link, right: Link) -> Iterator[Finding]:
             f'{body.mass:.4g} kg at {short(body.com)} m'
         )
         if severity == 'warning' and _alike(link.body, expected):
-            yield Finding('info', kind, link.name, message)
+            yield Fault('info', kind, link.name, message)
             return
     repair = inertial_repair(link.body, expected)
-    yield Finding(severity, kind, link.name, message, repair, proved=True)
+    yield Fault(severity, kind, link.name, message, repair, proved=True)
 
 
 def _alike(one: Inertial, two: Inertial) -> bool:

@@ -13,19 +13,20 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from robot_dynamics.check.description import Description, Joint
-from robot_dynamics.check.findings import Finding, Repair
+from robot_dynamics.check.findings import Fault
 from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.reporting.findings import Repair
 from robot_dynamics.urdf.rules import MIN_AXIS, checked_element
 
 
-def structure_findings(robot: Description) -> Iterator[Finding]:
+def structure_findings(robot: Description) -> Iterator[Fault]:
     """Yield the faults of single elements, then those of the tree."""
     found = [*_elements(robot), *_names(robot), *_tree(robot), *_mimics(robot)]
     yield from found
     known = any(f.severity == 'error' for f in found)
     if robot.rejection and not known and not any(map(axis_is_zero, robot.joints.values())):
         name = robot.root.get('name', 'robot')
-        yield Finding('error', 'rejected', name, robot.rejection, tag='robot')
+        yield Fault('error', 'rejected', name, robot.rejection, tag='robot')
 
 
 def axis_is_zero(joint: Joint) -> bool:
@@ -33,7 +34,7 @@ def axis_is_zero(joint: Joint) -> bool:
     return joint.moves and float(np.linalg.norm(joint.axis)) < MIN_AXIS
 
 
-def _elements(robot: Description) -> Iterator[Finding]:
+def _elements(robot: Description) -> Iterator[Fault]:
     zero_axes = [name for name, joint in robot.joints.items() if axis_is_zero(joint)]
     for position, element in enumerate(robot.root, start=1):
         if element.tag not in ('link', 'joint'):
@@ -45,12 +46,12 @@ def _elements(robot: Description) -> Iterator[Finding]:
             if not (element.tag == 'joint' and name in zero_axes and '<axis>' in str(error)):
                 label, repair = name or f'number {position}', _without_commas(element, position)
                 message = f'{error}; without decimal commas it is valid' if repair else str(error)
-                yield Finding(
+                yield Fault(
                     'error', 'invalid-element', label, message, repair, element.tag, proved=True
                 )
         if element.get('type') in ('revolute', 'prismatic') and element.find('limit') is None:
             message = 'has no <limit>; expected one with effort and velocity'
-            yield Finding('warning', 'invalid-element', name, message, tag='joint')
+            yield Fault('warning', 'invalid-element', name, message, tag='joint')
 
 
 def _without_commas(element: Element, position: int) -> tuple[Repair, ...]:
@@ -82,33 +83,33 @@ def _attributes(element: Element, path: str = '') -> Iterator[tuple[str, Element
             yield from _attributes(child, f'{path}{child.tag}/')
 
 
-def _names(robot: Description) -> Iterator[Finding]:
+def _names(robot: Description) -> Iterator[Fault]:
     for tag in ('link', 'joint'):
         counts = Counter(element.get('name', '') for element in robot.root.findall(tag))
         for name, times in counts.items():
             if times > 1:
                 message = f'{times} {tag}s have this name; names must be unique'
-                yield Finding('error', 'duplicate-name', name, message, tag=tag)
+                yield Fault('error', 'duplicate-name', name, message, tag=tag)
 
 
-def _tree(robot: Description) -> Iterator[Finding]:
+def _tree(robot: Description) -> Iterator[Fault]:
     parents: dict[str, str] = {}
     for joint in robot.joints.values():
         for role, link in (('parent', joint.parent), ('child', joint.child)):
             if link and link not in robot.links:
                 message = f'its {role} link {link!r} is not defined'
-                yield Finding('error', 'unknown-link', joint.name, message, tag='joint')
+                yield Fault('error', 'unknown-link', joint.name, message, tag='joint')
         if joint.child in parents:
             message = f'is the child of joints {parents[joint.child]!r} and {joint.name!r}'
-            yield Finding('error', 'two-parents', joint.child, message)
+            yield Fault('error', 'two-parents', joint.child, message)
         parents[joint.child] = joint.name
     roots = [name for name in robot.links if name not in parents]
     for name in roots[1:]:
         message = f'has no parent joint, as {roots[0]!r}; expected one root link'
-        yield Finding('error', 'several-roots', name, message)
+        yield Fault('error', 'several-roots', name, message)
     for loop in _loops(robot):
         message = f'links {" <- ".join([*loop, loop[0]])} are their own ancestors'
-        yield Finding('error', 'loop', loop[0], message)
+        yield Fault('error', 'loop', loop[0], message)
 
 
 def _loops(robot: Description) -> Iterator[list[str]]:
@@ -124,7 +125,7 @@ def _loops(robot: Description) -> Iterator[list[str]]:
         settled.update(path)
 
 
-def _mimics(robot: Description) -> Iterator[Finding]:
+def _mimics(robot: Description) -> Iterator[Fault]:
     for element in robot.root.findall('joint'):
         mimic = element.find('mimic')
         if mimic is None or element.get('type') == 'fixed':
@@ -133,4 +134,4 @@ def _mimics(robot: Description) -> Iterator[Finding]:
         if leader is None or not leader.moves:
             problem = 'is not defined' if leader is None else f'is {leader.type}'
             message = f'mimics {mimic.get("joint")!r}, which {problem}; expected a moving joint'
-            yield Finding('error', 'mimic-leader', element.get('name', ''), message, tag='joint')
+            yield Fault('error', 'mimic-leader', element.get('name', ''), message, tag='joint')

@@ -16,7 +16,7 @@ from robot_dynamics.check.evidence import (
     best_fit,
     tensor_distance,
 )
-from robot_dynamics.check.findings import Finding, Repair, inertial_repair, short
+from robot_dynamics.check.findings import Fault, inertial_repair, short
 from robot_dynamics.check.hypotheses import (
     Hypothesis,
     entry_hypotheses,
@@ -26,6 +26,7 @@ from robot_dynamics.check.hypotheses import (
 )
 from robot_dynamics.check.joint_rules import direction
 from robot_dynamics.check.twins import Twins, agree, tensors_agree
+from robot_dynamics.common.reporting.findings import Repair
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial, inconsistency, second_moment
 
@@ -35,7 +36,7 @@ MIN_OTHERS, MIN_COPIES = 2, 3  # pairs of twins that follow one rule, or have eq
 SNAP = 1e-9  # of the largest moment: differences of rounding size are none
 
 
-def twin_inertia_findings(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
+def twin_inertia_findings(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     """Yield inertias that one slip makes the mirror image of their twin's."""
     for pair in twins:
         if not pair.one.body.mass or not pair.two.body.mass or pair.related(robot):
@@ -55,7 +56,7 @@ def twin_inertia_findings(robot: Description, twins: list[Twins]) -> Iterator[Fi
         repair = inertial_repair(link.body, slip.body)
         # Which of two consistent inertias is wrong is not proved.
         proved = severity == 'error'
-        yield Finding(severity, slip.kind, link.name, message, repair, proved=proved)
+        yield Fault(severity, slip.kind, link.name, message, repair, proved=proved)
 
 
 def _hypotheses(robot: Description, pair: Twins, link: Link, twin: Link) -> list[Hypothesis]:
@@ -136,7 +137,7 @@ class _Axes(NamedTuple):
         return np.allclose(direction(self.one), direction(self.two))
 
 
-def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Finding]:
+def twin_joint_findings(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     """Yield joints that turn the other way than their mirrored twins.
 
     Evidence are limits that belong to the other direction, or one pair of joints that does not
@@ -200,7 +201,7 @@ def twin_limits(robot: Description, twins: list[Twins]) -> dict[str, tuple[float
     return found
 
 
-def _flipped(axes: _Axes, pairs: list[_Axes], reason: str) -> Finding:
+def _flipped(axes: _Axes, pairs: list[_Axes], reason: str) -> Fault:
     """Return the finding of the joint whose axis points to the rarer side, else the negative."""
     wrong, twin = axes.one, axes.two
     others = [joint for pair in pairs if pair is not axes for joint in pair[:2]]
@@ -215,7 +216,7 @@ def _flipped(axes: _Axes, pairs: list[_Axes], reason: str) -> Finding:
         f'{reason}'
     )
     repair = (Repair('axis/@xyz', wrong.axis.tolist(), flipped),)
-    return Finding('warning', 'joint-flipped', wrong.name, message, repair, 'joint')
+    return Fault('warning', 'joint-flipped', wrong.name, message, repair, 'joint')
 
 
 def _axes(robot: Description, pair: Twins) -> _Axes | None:

@@ -10,7 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from robot_dynamics.check.examination import Examination, examine, parsed
-from robot_dynamics.check.findings import KINDS, Finding, short
+from robot_dynamics.check.findings import KINDS, Fault, short
 from robot_dynamics.check.gravity_rules import gravity_torques
 from robot_dynamics.check.picture import draw
 from robot_dynamics.cli.options import (
@@ -176,12 +176,12 @@ def _print_findings(examination: Examination) -> None:
     print(', '.join(plural(count, label) for count, label in counts) + hint)
 
 
-def _group(finding: Finding) -> tuple[int, int, str]:
+def _group(finding: Fault) -> tuple[int, int, str]:
     severities, kinds = list(LABELS), list(KINDS)
     return severities.index(finding.severity), kinds.index(finding.kind), finding.kind
 
 
-def _lines(kind: str, group: list[Finding]) -> Iterator[str]:
+def _lines(kind: str, group: list[Fault]) -> Iterator[str]:
     """Yield the lines of the findings of one kind and severity."""
     severity = group[0].severity
     yield f'{LABELS[severity]} {kind} ({group[0].tier}): {KINDS[kind].why}'
@@ -206,7 +206,7 @@ def _lines(kind: str, group: list[Finding]) -> Iterator[str]:
         yield f'  ... and {len(group) - MAX_LINES} more, which --json lists'
 
 
-def _repair(finding: Finding) -> str:
+def _repair(finding: Fault) -> str:
     if not finding.repair:
         return ''
     shown = [

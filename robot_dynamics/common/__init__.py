@@ -9,5 +9,5 @@ files, resources        files written whole or not at all; the data files of the
 scalars, spatial        functions of scalars, floats or recorded; rotations, poses, six-vectors
 stamps                  nanoseconds in a second
 settings, yaml_text     declaration of a setting: name, unit, range; YAML of users
-reporting               tables, numbers with errors, figures, JSON
+reporting               tables, numbers with errors, figures, findings, JSON
 """

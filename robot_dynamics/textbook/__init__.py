@@ -30,7 +30,7 @@ from robot_dynamics.textbook.closed_forms import (
     VerticalParticle,
 )
 from robot_dynamics.textbook.derivation import Derivation, SympyMissing, derive
-from robot_dynamics.textbook.grading import Finding, FunctionError, Report, check
+from robot_dynamics.textbook.grading import FailedLaw, FunctionError, Report, check
 from robot_dynamics.textbook.operation_counts import (
     Operations,
     compiled_operations,
@@ -53,7 +53,7 @@ __all__ = [
     'CartesianArm',
     'Derivation',
     'ElasticJoint',
-    'Finding',
+    'FailedLaw',
     'FiveBarLinkage',
     'FunctionError',
     'GearedLink',

@@ -12,7 +12,7 @@ as their siblings are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from xml.parsers import expat
@@ -21,11 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.reporting.findings import Value
 from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.rules import TENSOR
-
-Value = float | Sequence[float]
 
 _TAG = re.compile(rb'<[^\s/>]+')
 _ATTRIBUTE = re.compile(rb'\s*([^\s=/>]+)\s*=\s*("[^"]*"|\'[^\']*\')')

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from robot_dynamics.common.reporting.findings import Finding
 from robot_dynamics.common.spatial import Array
 
 QUANTITIES = ('inverse dynamics', 'mass matrix', 'gravity torque', 'Coriolis torque')
@@ -65,6 +66,18 @@ class Report:
     def exit_code(self) -> int:
         """0 for PASS, 1 for FAIL, and `NOTHING_COMPARED` for the other verdicts."""
         return {Verdict.PASS: 0, Verdict.FAIL: 1}.get(self.verdict, NOTHING_COMPARED)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What fails, in the form of all tools: quantities, and the mistake behind them.
+
+        Sizes are relative to the largest value of a quantity.
+        """
+        beyond = [r for r in self.residuals if not r.relative <= self.tolerance]
+        found = [Finding(r.quantity, r.joint, str(r), r.relative) for r in beyond]
+        if self.cause:
+            found.append(Finding('modelling mistake', '', self.cause))
+        return tuple(found)
 
     def with_observed(self, residuals: Sequence[Residual]) -> Report:
         """Return the report with more residuals: the largest of each quantity is kept."""

@@ -56,8 +56,8 @@ def test_findings_are_written_as_json(run, slow_panda, tmp_path):
     for finding in findings:
         assert finding['severity'] in SEVERITIES
         assert finding['kind'] in KINDS
-        assert isinstance(finding['element'], str)
-        assert isinstance(finding['message'], str)
+        assert isinstance(finding['subject'], str)
+        assert isinstance(finding['words'], str)
         for repair in finding['repair'] or []:
             assert set(repair) == {'attribute', 'from', 'to'}
             assert repair['attribute'] == 'limit/@velocity'

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.common.reporting.figures import save
+from robot_dynamics.common.reporting.findings import Finding
 from robot_dynamics.common.reporting.numbers import measured, three_digits
 from robot_dynamics.common.reporting.tables import aligned, write_curves
 from robot_dynamics.common.spatial import Array
@@ -118,7 +119,7 @@ def as_json(found: Evaluation) -> dict[str, Any]:
             'value': found.delay[0],
             'standard_deviation': found.delay[1],
         },
-        'undetermined': [{'kind': kind, 'place': place} for kind, place in found.undetermined],
+        'undetermined': [{'kind': kind, 'subject': place} for kind, place in found.undetermined],
     }
 
 
@@ -143,16 +144,18 @@ def _joints_as_json(found: Evaluation) -> dict[str, Any]:
     }
 
 
+def finding(cause: Cause, found: Evaluation) -> Finding:
+    """Return a cause in the form of all tools; its size is an RMS at a joint, N m or N."""
+    return Finding(cause.kind, cause.place, sentence(cause, found), cause.size)
+
+
 def _cause_as_json(cause: Cause, found: Evaluation) -> dict[str, Any]:
     return {
-        'kind': cause.kind,
-        'place': cause.place,
+        **finding(cause, found).to_json(),
         'value': cause.value,
         'standard_deviation': cause.error,
         'conditional_on': ['description'] if cause.kind in OF_BODIES else [],
         'joint': cause.joint,
-        'rms': cause.size,
-        'text': sentence(cause, found),
     }
 
 

@@ -18,5 +18,5 @@ report       the result
 
 from robot_dynamics.textbook.grading.functions import FunctionError as FunctionError
 from robot_dynamics.textbook.grading.grader import check as check
-from robot_dynamics.textbook.grading.grading_report import Finding as Finding
+from robot_dynamics.textbook.grading.grading_report import FailedLaw as FailedLaw
 from robot_dynamics.textbook.grading.grading_report import Report as Report

@@ -15,7 +15,7 @@ from robot_dynamics.core.model.states import States
 from robot_dynamics.textbook.grading.functions import Function
 from robot_dynamics.textbook.grading.graded_laws import LAWS
 from robot_dynamics.textbook.grading.graded_terms import Comparison, Source, evaluate, sources
-from robot_dynamics.textbook.grading.grading_report import Finding, Place
+from robot_dynamics.textbook.grading.grading_report import FailedLaw, Place
 from robot_dynamics.textbook.grading.references import Reference
 
 EXPLAINED = 1e-3  # what a hypothesis may leave, relative to the difference
@@ -62,7 +62,7 @@ class Examination:
         self.reference, self.tolerance = reference, tolerance
         self.wrong: set[tuple[str, str]] = set()
         self.checked: list[str] = []
-        self.findings: list[Finding] = []
+        self.findings: list[FailedLaw] = []
         self.notes: list[str] = []
         self.sources = [s for s in sources(functions, n) if self._is_determined(s)]
 
@@ -75,7 +75,7 @@ class Examination:
         samples: Iterable[Sample],
         scale: float,
         tolerance: float | None = None,
-    ) -> Finding | None:
+    ) -> FailedLaw | None:
         """Check a law on samples; return its finding, without a cause and not yet kept.
 
         Args:
@@ -94,11 +94,11 @@ class Examination:
         if found is None or worst <= (self.tolerance if tolerance is None else tolerance) * scale:
             return None
         rule = LAWS[law]
-        return Finding(
+        return FailedLaw(
             law, rule.equation, rule.source, tuple(functions), worst / scale, _place(found), None
         )
 
-    def keep(self, finding: Finding, cause: str | None, *, follows: bool = False) -> None:
+    def keep(self, finding: FailedLaw, cause: str | None, *, follows: bool = False) -> None:
         """Keep a finding with its cause.
 
         Args:
@@ -113,7 +113,7 @@ class Examination:
         self.checked.append(law)
         rule = LAWS[law]
         self.findings.append(
-            Finding(law, rule.equation, rule.source, (function,), np.inf, None, cause)
+            FailedLaw(law, rule.equation, rule.source, (function,), np.inf, None, cause)
         )
 
     def _is_determined(self, source: Source) -> bool:

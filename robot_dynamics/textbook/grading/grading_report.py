@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from textwrap import fill
 
+from robot_dynamics.common.reporting.findings import Finding
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.textbook.grading.functions import vector
 
@@ -43,7 +44,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Finding:
+class FailedLaw:
     """A law that fails."""
 
     law: str  # its name, of `graded_laws.LAWS`
@@ -54,6 +55,13 @@ class Finding:
     place: Place | None  # of the largest violation
     cause: str | None  # None: unknown
     follows: bool = False  # from another finding, which the cause names
+
+    @property
+    def finding(self) -> Finding:
+        """It, in the form of all tools; its size is relative to the compared values."""
+        words = f'{self.equation}; cause: {self.cause or UNKNOWN}'
+        size = None if math.isinf(self.error) else self.error
+        return Finding(self.law, ', '.join(self.functions), words, size)
 
     def __str__(self) -> str:
         error = '' if math.isinf(self.error) else f'relative error {self.error:.2g}; '
@@ -70,9 +78,9 @@ class Finding:
         )
 
 
-def merged(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def merged(findings: Iterable[FailedLaw]) -> tuple[FailedLaw, ...]:
     """Return the findings, one for all functions with the same mistake, consequences last."""
-    kept: dict[tuple[str, object], Finding] = {}
+    kept: dict[tuple[str, object], FailedLaw] = {}
     for k, finding in enumerate(findings):
         # A mistake in M is one mistake, although tau, K and qdd contain it.
         same = finding.cause is not None and finding.law.startswith('robot_')
@@ -97,7 +105,7 @@ class Report:
 
     robot: str
     checked: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FailedLaw, ...]
     notes: tuple[str, ...] = ()
 
     @property

@@ -78,9 +78,9 @@ def test_a_missing_payload_is_named_and_can_be_given(bags, run, tmp_path):
     assert f'{LINK}: payload missing from the model, 0.' in shown
     figures = json.loads((tmp_path / 'x.json').read_text())
     (cause,) = figures['causes']
-    assert (cause['kind'], cause['place']) == ('load', LINK)
+    assert (cause['kind'], cause['subject']) == ('load', LINK)
     assert cause['value'][0] == pytest.approx(0.5, abs=5 * cause['standard_deviation'][0])
-    assert cause['text'] in shown
+    assert cause['words'] in shown
     assert cause['conditional_on'] == ['description']
     assert '± of a payload is conditional on the other links' in shown
     code, shown, _ = run(bags['heavy'], '--payload', LINK, 0.5)
