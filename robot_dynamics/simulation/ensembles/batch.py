@@ -23,6 +23,7 @@ from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
 from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.integrators import check_integrator
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
@@ -123,6 +124,7 @@ def simulate_batch(
         ValueError: steps, time_step, integrator, friction or a period is invalid; or viscous
             friction could reverse a joint within a step of this integrator.
     """
+    check_integrator(integrator)
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
     law = _friction_law(arm, friction, integrator)
