@@ -293,9 +293,9 @@ CASES = {
 # Records of values, which the objects above copy; their parts; and objects without arrays.
 RECORDS = {
     *('Environment', 'JointModels', 'HardwareProfile', 'Batch', 'Tracking', 'Snapshot'),
-    *('PointContacts', 'Drives', 'Contacts', 'ElasticArm', 'RigidArm', 'Motion', 'ContinuousArm'),
-    *('Material', 'InelasticStop', 'RunControl', 'Pace', 'LoopOptions', 'Adaptive'),
-    *('CanonicalTree', 'LoopClosure'),
+    *('PointContacts', 'Drives', 'Contacts', 'ElasticArm', 'RigidArm', 'BodyMotion'),
+    *('ContinuousArm', 'Material', 'InelasticStop', 'RunControl', 'Pace', 'LoopOptions'),
+    *('Adaptive', 'CanonicalTree', 'LoopClosure'),
 }
 
 

@@ -55,14 +55,14 @@ def mirrored(text):
 def test_another_default_axis_in_our_reader_fails(engine, given, monkeypatch):
     text = given.replace('<axis xyz="1 0 0"/>', '').replace('<axis xyz="-1 0 0"/>', '')
     assert validate(text, engines=[engine], tolerance=1e-9).verdict is Verdict.PASS
-    monkeypatch.setitem(rules._IMPLIED, 'axis', {'xyz': '0 0 1'})
+    monkeypatch.setitem(rules.DEFAULTS, 'axis', {'xyz': '0 0 1'})
     report = validate(text, engines=[engine])
     assert {'inverse dynamics', 'joint axis'} <= failing(report)
     assert next(r for r in report.residuals if r.quantity == 'joint axis').joint == 'elbow'
 
 
 def test_another_default_origin_in_our_reader_fails(engine, monkeypatch):
-    monkeypatch.setitem(rules._IMPLIED, 'origin', {'xyz': '0 0 0.1'})
+    monkeypatch.setitem(rules.DEFAULTS, 'origin', {'xyz': '0 0 0.1'})
     assert 'joint origin' in failing(validate(SOLID, engines=[engine]))
 
 
@@ -108,7 +108,7 @@ def test_a_payload_is_added_to_the_own_text(engine, monkeypatch):
         return validate(text, model=loaded, engines=[engine], tolerance=1e-9)
 
     assert report().verdict is Verdict.PASS
-    monkeypatch.setitem(rules._IMPLIED, 'axis', {'xyz': '0 0 1'})
+    monkeypatch.setitem(rules.DEFAULTS, 'axis', {'xyz': '0 0 1'})
     assert 'joint axis' in failing(report())
 
 

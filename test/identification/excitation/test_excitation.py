@@ -13,6 +13,7 @@ from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.spline import rest_to_rest
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.identification.excitation.capsules import capsules_of
@@ -22,7 +23,6 @@ from robot_dynamics.identification.excitation.excitation import (
     Fourier,
     Limits,
     limits_of,
-    quintic,
     time_of_approach,
 )
 from robot_dynamics.identification.excitation.excitation_search import excite
@@ -247,7 +247,7 @@ def test_the_way_to_the_start_is_as_slow_as_the_slowest_joint_needs(binding, j):
     size = np.where(np.arange(3) == j, 0.05, 1e3)
     limits = Limits(-many, many, many, many, many)._replace(**{binding: size})
     time = time_of_approach(distance, limits)
-    _, rate, change = quintic(np.linspace(0.0, 1.0, 2001))
+    _, rate, change = rest_to_rest(np.linspace(0.0, 1.0, 2001))
     peak = {'velocity': rate.max() / time, 'acceleration': change.max() / time**2}[binding]
     assert 0.98 < peak * distance[j] / (0.2 * size[j]) <= 1 + 1e-6
 
