@@ -4,7 +4,7 @@
 import re
 
 NAMESPACE = re.compile(r'(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?|/', re.ASCII)
-LONGEST = 245  # characters, of the middleware
+LONGEST = 245  # characters with the first /, of the middleware
 EXPECTED = (
     'expected names of letters, digits and underscores that begin with no digit, with / between '
     f'them, at most {LONGEST} characters'
@@ -13,4 +13,5 @@ EXPECTED = (
 
 def is_namespace(text: str) -> bool:
     """Return whether a text is a namespace, such as '', 'left' or '/cell/left/'."""
-    return len(text) <= LONGEST and NAMESPACE.fullmatch(text) is not None
+    absolute = '/' + text.strip('/')
+    return len(absolute) <= LONGEST and NAMESPACE.fullmatch(text) is not None
