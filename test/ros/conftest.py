@@ -137,4 +137,5 @@ def graph():
     pytest.importorskip('rclpy')
     graph = Graph()
     yield graph
+    kill_all()  # while the context is there: their messages reach no subscription that has ended
     graph.close()
