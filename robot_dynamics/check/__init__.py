@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of robot descriptions, and their repairs: see `examination.examine`.
 
-Comes in: the text of a description, and of a reference or a twin. Goes out: findings, each with
-its evidence, and the repairs that are proven. Others use `examine` and `Examination`
+Input: the text of a description, and of a reference or a twin. Output: findings, each with
+its evidence, and the repairs that are proven. Other wings use `examine` and `Examination`
 (examination), and `Fault` (findings).
 
 description, evidence   what the text says; what geometry, twins and other links tell

@@ -122,7 +122,7 @@ class Fault:
 
     @property
     def finding(self) -> Finding:
-        """It, in the form of all tools."""
+        """The fault in the form of all tools."""
         return Finding(self.kind, self.element, self.message, repair=self.repair)
 
     def to_json(self) -> dict[str, Any]:

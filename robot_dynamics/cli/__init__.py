@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `robot-dynamics VERB ROBOT`.
 
-Comes in: words and files. Goes out: tables, files and an exit code. Others use `main`. One
+Input: words and files. Output: tables, files and an exit code. Other wings use `main`. One
 file per verb.
 
     check       joints, limits and masses of a robot description, and its faults

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiler of scalar programs: a Python function of scalars becomes a function of arrays.
 
-It knows no robots. Comes in: a function of scalars, and the sizes of its arguments. Goes out: a
-`CompiledFunction` of arrays, with batches, threads and `out=`. Others use `compile_program` and
-`CompiledFunction` (calls.function), and `Dialect` (backends.c). Each stage imports only the stages
-before it.
+It knows no robots. Input: a function of scalars, and the sizes of its arguments. Output: a
+`CompiledFunction` of arrays, with batches, threads and `out=`. Other wings use `compile_program`
+and `CompiledFunction` (calls.function), and `Dialect` (backends.c). Each stage imports only the
+stages before it.
 
 ==============  ==================================================================================
 `tracing`       records what a function of scalars computes, as a straight-line program

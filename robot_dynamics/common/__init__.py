@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every wing uses and none owns: errors, files, vectors, settings, results for people.
+"""Shared utilities: errors, files, vectors, settings, results for people.
 
-Comes in: nothing of this package. Goes out: functions and classes without a robot. Others use
+Input: nothing of this package. Output: functions and classes without a robot. Other wings use
 `RobotDynamicsError` (errors), `Array` and `pose` (spatial).
 
 errors, made_once       exceptions of the package; properties that are computed once

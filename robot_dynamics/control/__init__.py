@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control laws, trajectories and limits, without ROS and without a clock.
 
-Comes in: measured states and references. Goes out: torques within limits, motions that can be
-followed, and what is felt from outside. Others use `Trajectory` and
+Input: measured states and references. Output: torques within limits, motions that can be
+followed, and what is felt from outside. Other wings use `Trajectory` and
 `Reference` (trajectory), and `JointReading` (joint_reading).
 
 Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled

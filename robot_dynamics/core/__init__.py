@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The equation of motion of a robot: from its model to compiled functions.
 
-Comes in: a `RobotModel`, which urdf, `from_dh` or `from_screws` makes. Goes out: torques,
-matrices, poses and derivatives as functions of arrays. Others use `Dynamics`
+Input: a `RobotModel`, which urdf, `from_dh` or `from_screws` makes. Output: torques,
+matrices, poses and derivatives as functions of arrays. Other wings use `Dynamics`
 (dynamics), `RobotModel` (model.robot_model) and `Inertial` (model.inertia).
 
 model          what a robot is: joints, bodies, payloads; conversion to the canonical tree

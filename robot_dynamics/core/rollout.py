@@ -151,7 +151,7 @@ def fastest_rate(M: Array, D: Array) -> tuple[int, float]:
 def evaluates_friction(integrator: str) -> bool:
     """Return whether a compiled step evaluates friction at given velocities.
 
-    That of semi-implicit Euler solves for the friction at its end.
+    The step of semi-implicit Euler solves for the friction at the end of the step.
     """
     return integrator != 'semi_implicit_euler'
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of a robot as source code for other languages, and as functions of other arrays.
 
-Comes in: a `Dynamics`, and the names of its functions. Goes out: files that compile without this
-package, with a self-test; functions with derivatives for JAX and PyTorch. Others use `functions`
-and `FUNCTIONS` (functions), and `c_files` (c_header).
+Input: a `Dynamics`, and the names of its functions. Output: files that compile without this
+package, with a self-test; functions with derivatives for JAX and PyTorch. Other wings use
+`functions` and `FUNCTIONS` (functions), and `c_files` (c_header).
 
 =================  ===============================================================================
 `functions`        what is exported: programs, their documentation, and numbers to test them with

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivations of the equations of motion, one per file, each in the notation of its source.
 
-Comes in: a `RobotModel` and a state. Goes out: the same torques, by derivations that share no
-dynamics. Others use `FORMULATIONS`, `generalized_dalembert` and `newton_euler_link_frame`.
+Input: a `RobotModel` and a state. Output: the same torques, by derivations that share no
+dynamics. Other wings use `FORMULATIONS`, `generalized_dalembert` and `newton_euler_link_frame`.
 
 Every module of `FORMULATIONS` has a function `inverse_dynamics(model, q, qd, qdd)`, and further
 functions of its derivation, under common names; all give the same numbers, for any tree of

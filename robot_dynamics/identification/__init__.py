@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Comparison of recorded efforts with a model; identification of the model from recordings.
 
-Comes in: recordings and the `Dynamics` of a description. Goes out: parameters with errors, causes
-of residuals, payloads, motions to record. Others use `Recording` and
+Input: recordings and the `Dynamics` of a description. Output: parameters with errors, causes
+of residuals, payloads, motions to record. Other wings use `Recording` and
 `read_recording` (recordings), and `estimate_payload` (payload).
 
 recordings   samples of a bag, cleaned and smoothed: what everything else begins with

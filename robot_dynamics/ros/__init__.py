@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes, their base class and parts, messages, parameters; the interface to ROS 2.
 
-Comes in: messages and parameters. Goes out: torques, terms and diagnostics on topics. Others use
+Input: messages and parameters. Output: torques, terms and diagnostics on topics. Other wings use
 `GraphClient` (graph_client), `FeedforwardParameters` and `read_back` (parameter_files). `nodes`
 has the nodes, each with the parts that serve it alone; below are those that several use.
 

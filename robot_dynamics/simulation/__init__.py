@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulation of arms under given torques with a fixed step, without ROS.
 
-Comes in: a `Dynamics`, models of joints and sensors, torques. Goes out: motions, and recordings
-as a real arm would give them. Others use `Simulator` (simulator), `JointModels`
+Input: a `Dynamics`, models of joints and sensors, torques. Output: motions, and recordings
+as a real arm would give them. Other wings use `Simulator` (simulator), `JointModels`
 (joint_models.selection) and `Sensing` (sensors).
 
 `simulator` holds the state of one arm; `run` returns a motion as arrays, `run_figures` draws it;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Material for students: systems in closed form, properties of the equation of motion, costs.
 
-Comes in: a small robot, or the functions of a student. Goes out: equations in the letters of a
-book, operation counts, grades. Others use `derive` and
+Input: a small robot, or the functions of a student. Output: equations in the letters of a
+book, operation counts, grades. Other wings use `derive` and
 `NOTATIONS` (derivation).
 
 closed_forms      the examples of the textbooks, with their equations of motion written out

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conversion of robot descriptions, URDF or xacro, to a RobotModel, and back.
 
-Comes in: a file or its text. Goes out: a model whose every number is checked, or an error that
-names the element. Others use `load_urdf`, `parse_urdf` and `urdf_text` (loading).
+Input: a file or its text. Output: a model whose every number is checked, or an error that
+names the element. Other wings use `load_urdf`, `parse_urdf` and `urdf_text` (loading).
 
 reader, elements, rules  the text as records; their numbers, defaults and rules
 loading, tree, link_frames    xacro, payloads and locked joints; records to a model; its frames

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validation of a robot's dynamics: laws of physics, derivations, and reference engines.
 
-Comes in: a description, or torques that a system publishes. Goes out: a verdict, residuals, and
-the mistake that explains them. Others use `EngineComparison` (comparison), `MotionComparison`
+Input: a description, or torques that a system publishes. Output: a verdict, residuals, and
+the mistake that explains them. Other wings use `EngineComparison` (comparison), `MotionComparison`
 (observation) and `Report` (engine_report).
 
 identities          laws that hold for every robot, each a function that returns its residual

@@ -69,7 +69,7 @@ class Report:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What fails, in the form of all tools: quantities, and the mistake behind them.
+        """Failures in the form of all tools: quantities, and the mistake behind them.
 
         Sizes are relative to the largest value of a quantity.
         """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interactive view of a robot and its torques in the browser.
 
-Comes in: a robot, a recording or live joint states. Goes out: a page with poses and arrows.
-Others use `open_server` (server), `ViewState` (state) and `Follow` (viewed_motion).
+Input: a robot, a recording or live joint states. Output: a page with poses and arrows.
+Other wings use `open_server` (server), `ViewState` (state) and `Follow` (viewed_motion).
 
 state      posture, load and external force: the values that the page sets, checked
 scene      poses, arrows, ellipsoids and torques of a state, as plain data

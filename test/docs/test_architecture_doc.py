@@ -41,11 +41,11 @@ def test_files_and_names_of_the_way_exist():
 
 # `main` of cli is the entry point of a script.
 @pytest.mark.parametrize('wing', [w for row in wings.layers() for w in row if w != 'cli'])
-def test_a_wing_says_what_comes_in_what_goes_out_and_which_names_others_use(wing):
+def test_a_wing_states_input_output_and_the_names_that_others_use(wing):
     text = ' '.join((PACKAGE / wing / '__init__.py').read_text().split())
-    assert 'Comes in: ' in text
-    assert 'Goes out: ' in text
-    sentence = text.partition('thers use')[2].partition('. ')[0]
+    assert 'Input: ' in text
+    assert 'Output: ' in text
+    sentence = text.partition('ther wings use')[2].partition('. ')[0]
     names = [name for name in re.findall(r'`(\w+)`', sentence) if name != wing]
     assert 1 <= len(names) <= 3
     used = {

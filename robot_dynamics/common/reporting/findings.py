@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finding: the one form in which check, evaluate, validate and textbook.check report."""
+"""Common form of the findings of check, evaluate, validate and textbook.check."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Repair(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What a tool found.
+    """Finding of a tool.
 
     Attributes:
         kind: one of the tool's kinds, such as 'mass-unit', 'viscous friction', 'skew_symmetry'.
         subject: the link, joint or functions concerned; empty for the whole robot.
         words: a sentence for people, with the numbers that were seen and expected.
-        size: how much, in the unit that the tool states; None where nothing is measured.
+        size: magnitude, in the unit that the tool documents; None where nothing is measured.
         repair: changes that mend it, empty where none is known.
     """
 

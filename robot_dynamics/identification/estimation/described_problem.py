@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The problem of a fit with the description as its start, and what the description tells of it.
+"""Problem of a fit that starts at the description.
 
-The description has torques: they show the signs of the drive gains, and efforts that are not in
-N m or N.
+Torques of the description show the signs of the drive gains, and efforts that are not in N m or N.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stretches of a recording: efforts that the model leaves, and torques of a unit payload."""
+"""Stretches of a recording: unexplained efforts, and torques of a unit payload."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Posture(NamedTuple):
 
 
 class Piece:
-    """Efforts that the model leaves over one stretch, and the torques of a unit payload."""
+    """Unexplained efforts of one stretch, and the torques of a unit payload."""
 
     def __init__(self, carrier: Carrier, s: Stretch, scale: Array, efforts: MeasuredEfforts):
         arm = carrier.arm

@@ -58,7 +58,7 @@ class FailedLaw:
 
     @property
     def finding(self) -> Finding:
-        """It, in the form of all tools; its size is relative to the compared values."""
+        """The violation in the form of all tools; its size is relative to the compared values."""
         words = f'{self.equation}; cause: {self.cause or UNKNOWN}'
         size = None if math.isinf(self.error) else self.error
         return Finding(self.law, ', '.join(self.functions), words, size)
