@@ -13,6 +13,7 @@ reference), `feasibility` (torques of a trajectory, its largest feasible speed),
 `momentum_observer` (torques from outside), `contact` (what they mean, with `contact_thresholds`,
 `threshold_learning`, `contact_wrench`, `payload_test` and `contact_level`), `impedance` (a
 spring between a frame and a target), `feedback_derivatives` (laws as linear feedback),
+`stream_clock`, `stream_path` and `stream_following` (a stream of references as one curve),
 `pose_following` (targets along a stream of poses), `transitions` (stops and joins), `swing` (a
 trajectory for any robot).
 """

@@ -23,7 +23,6 @@ TOLERANCE = 1e-6
 # A URDF has no acceleration limits: a joint may reach its velocity limit in this time, s.
 TO_FULL_SPEED = 0.1
 USUAL_SPEED = 3.0  # rad/s or m/s, for models without a velocity limit
-STEP_MARGIN = 1.2  # of the velocity limit, for the step between two references: stamps are rounded
 
 
 def violations(
@@ -139,42 +138,6 @@ def check_distance(
             f'{what} at {q[j]:.6g} for joint {joint_names[j]!r}, which is at {present[j]:.6g}; '
             f'it must be within {tolerance[j]:g}'
         )
-
-
-def step_time(change: Array, model: RobotModel) -> float:
-    """Return the time [s] in which a stream may change its positions by `change` (n,)."""
-    return float((np.abs(change) / (STEP_MARGIN * model.velocity_limit)).max(initial=0.0))
-
-
-def check_change(
-    reference: Reference,
-    before: Reference,
-    times: tuple[float, float],
-    model: RobotModel,
-    join: Array | float = 0.0,
-) -> None:
-    """Raise TrajectoryError if position or velocity changes by more than a limit allows.
-
-    Args:
-        reference: (n,), of a stream.
-        before: (n,), the one before it.
-        times: s, in which the position and the velocity change.
-        model: the robot, for its limits.
-        join: (n,) part of the acceleration limit that a join to the references takes.
-    """
-    speed, acceleration = STEP_MARGIN * model.velocity_limit, acceleration_limit(model)
-    for quantity, value, last, rate, time in (
-        ('position', reference.q, before.q, speed, times[0]),
-        ('velocity', reference.qd, before.qd, acceleration - np.abs(join), times[1]),
-    ):
-        most = rate * time * (1 + 1e-9)
-        beyond = np.abs(value - last) > most
-        if beyond.any():
-            j = int(np.argmax(beyond))
-            raise TrajectoryError(
-                f'the {quantity} of joint {model.joint_names[j]!r} changes from {last[j]:.6g} to '
-                f'{value[j]:.6g} in {time:g} s; it must change by no more than {most[j]:.6g}'
-            )
 
 
 def excursions(

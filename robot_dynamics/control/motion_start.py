@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start of a motion: the reference where it begins, and its path from there.
 
-A motion begins at the present reference, or at the arm, at rest, if the arm is elsewhere.
+A motion begins at the present reference; joints that are elsewhere begin where they are, at rest.
 """
 
 from __future__ import annotations
@@ -10,34 +10,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.control.limits import (
-    TOLERANCE,
-    acceleration_limit,
-    check_change,
-    check_distance,
-    excursions,
-    reference_violations,
-    step_time,
-)
-from robot_dynamics.control.motions import ReferenceMotion, Streamed, elapsed
+from robot_dynamics.control.limits import check_distance
+from robot_dynamics.control.motions import ReferenceMotion, elapsed
 from robot_dynamics.control.partial_motion import Combined, combined
+from robot_dynamics.control.stream_path import StreamPath
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.control.transitions import (
-    Joined,
-    YieldingStop,
-    at_rest,
-    joined,
-    stop,
-    stream_join,
-)
+from robot_dynamics.control.transitions import Joined, YieldingStop, at_rest, joined, stop
 from robot_dynamics.core.model.robot_model import RobotModel
 
-CLOSE = 0.01  # s; the least time counted for a change of velocity between two references
-SHORTEST_PERIOD = 0.002  # s; the least time counted for a step between two references
 TURN = 2 * np.pi  # rad
 
 
@@ -49,7 +32,6 @@ class MotionStart:
         model: RobotModel,
         start_tolerance: Array,
         stopping_time: Callable[[Reference], float],
-        shortest_period: float,
     ):
         """Use these settings.
 
@@ -57,22 +39,28 @@ class MotionStart:
             model: the robot, for its limits.
             start_tolerance: (n,) how far from the reference a motion may begin, rad or m.
             stopping_time: returns the time [s] that a stop from a reference takes.
-            shortest_period: least time counted between two references of a stream, s.
         """
-        self._model, self._shortest_period = model, shortest_period
+        self._model = model
         self._turns = WholeTurns(model)
         self._tolerance = np.array(start_tolerance, dtype=float)
         self._stopping_time = stopping_time
 
     def start(self, present: Reference | None, state: JointReading) -> Reference:
-        """Return the start of a motion: the present reference, or the arm if it is elsewhere."""
-        if present is None or self.is_off(present.q, state.q):
+        """Return the present reference; joints that are off are at rest where they are."""
+        if present is None:
             return at_rest(state.q)
-        return present
+        off = self.off(present.q, state.q)
+        if not off.any():
+            return present
+        q, qd, qdd = present
+        return Reference(
+            np.where(off, state.q, q), np.where(off, 0.0, qd), np.where(off, 0.0, qdd)
+        ).frozen()
 
-    def is_off(self, wanted: Array, q: Array) -> bool:
-        """Return whether a joint is further from its wanted position than the tolerance."""
-        return bool((np.abs(wanted - q) > self._tolerance).any())
+    def off(self, wanted: Array, q: Array) -> Array:
+        """Return which joints (n,) are further from their wanted position than the tolerance."""
+        off: Array = np.abs(wanted - q) > self._tolerance
+        return off
 
     def nearest_turn(self, q: Array, present: Array) -> Array:
         """Return positions (n,) with continuous joints in the turn nearest to others (n,)."""
@@ -82,88 +70,6 @@ class MotionStart:
         """Return a trajectory of all joints; those that it lacks stay at the start."""
         complete = trajectory.completed(self._model.joint_names, start.q)
         return self._turns.trajectory(complete, start.q)
-
-    def streamed(
-        self,
-        reference: Reference,
-        before: Streamed | None,
-        now: float,
-        since: float,
-        present: Reference,
-        state: JointReading,
-    ) -> Streamed:
-        """Return the motion along a stream with its next reference.
-
-        Args:
-            reference: (n,) of all joints.
-            before: the motion with the reference before it; None: the stream begins.
-            now: time of that motion, s.
-            since: time between the two references, by their stamps, s.
-            present: reference of the arm, or the arm where it is elsewhere.
-            state: measured.
-
-        Raises:
-            TrajectoryError: it is beyond a limit, too far from the arm or the present reference,
-                or from the reference before it.
-        """
-        model = self._model
-        if self._turns.any:
-            reference = reference._replace(q=self._turns.nearest(reference.q, present.q))
-        reference = self._without_repetition(
-            reference, present if before is None else before.reference
-        )
-        if before is None:
-            self._check_reference(reference, present, state)
-            return Streamed(reference, stream_join(model, present, reference, state.q))
-        motion = before.next(reference, now)
-        self._check_reference(motion.sample(0.0), present, state)
-        self._check_join(motion)
-        # References may arrive in bursts, which together move by one period more than their time.
-        period = self._shortest_period
-        times = min(max(since, period), since + period - before.ahead), max(since, CLOSE)
-        join = motion.join.sample(motion.joined).qdd
-        check_change(reference, before.reference, times, model, join)
-        spent = step_time(reference.q - before.reference.q, model)
-        return motion._replace(ahead=max(0.0, before.ahead + spent - since))
-
-    def _without_repetition(self, reference: Reference, before: Reference) -> Reference:
-        """Return a reference without the acceleration of joints that rest where they were before.
-
-        joint_trajectory_controller repeats its last point, with the acceleration that ended the
-        motion: its torque would displace an arm at rest.
-        """
-        q, qd, qdd = reference
-        repeated = (np.abs(qd) <= TOLERANCE) & (np.abs(q - before.q) <= TOLERANCE)
-        repeated &= (qdd != 0) & (np.abs(qdd) <= acceleration_limit(self._model))
-        return (
-            reference._replace(qdd=np.where(repeated, 0.0, qdd)) if repeated.any() else reference
-        )
-
-    def _check_reference(
-        self, reference: Reference, present: Reference, state: JointReading
-    ) -> None:
-        reasons = reference_violations(reference, self._model, (present.q, state.q))
-        if reasons:
-            raise TrajectoryError('; '.join(reasons))
-        for q in (present.q, state.q):
-            self._check_distance(reference.q, q, 'the reference is')
-
-    def _check_join(self, stream: Streamed) -> None:
-        """Check the velocity of a stream that goes on as it does, while it is being joined."""
-        model, join = self._model, stream.join
-        left = join.duration - stream.joined
-        if left <= 0:
-            return
-        # Its position, velocity and acceleration at both ends determine the rest of the join.
-        rows = ([row, np.zeros(model.n)] for row in join.sample(stream.joined))
-        rest = Trajectory(model.joint_names, [0.0, left], *rows)
-        qd, most = stream.reference.qd, model.velocity_limit + TOLERANCE
-        for j, low, high in excursions(rest, 1, -most - qd, most - qd):
-            speed = max(-qd[j] - low, qd[j] + high)
-            raise TrajectoryError(
-                f'joint {model.joint_names[j]!r} would reach the velocity {speed:.6g} until the '
-                f'stream is joined; its limit is {model.velocity_limit[j]:g}'
-            )
 
     def path(
         self,
@@ -197,7 +103,7 @@ class MotionStart:
         if joints.all() or before is None or not before.name:
             return path
         others, since = before.path, before.start
-        if isinstance(others, Streamed | YieldingStop):  # neither goes on by itself
+        if isinstance(others, StreamPath | YieldingStop):  # neither goes on by itself
             others = stop(self._model, reference, self._stopping_time(reference))
             since = begin
         began = begin - round(entry * SECOND)

@@ -10,11 +10,13 @@ from typing import NamedTuple
 from robot_dynamics.common.errors import TrajectoryError, TrajectoryOverError
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.partial_motion import Combined
+from robot_dynamics.control.stream_path import StreamPath
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import Joined, Stop, YieldingStop
 
 STOPPING = 'stopping'
+STREAMING = 'following a stream of references'
 NOT_FINITE = 'the reference is not finite'  # why it is placed where the arm is
 FUTURE = 600.0  # s; a trajectory that starts later than this was stamped by another clock
 
@@ -65,35 +67,13 @@ class Phase(Enum):
     STOPPING = 'stopping'
 
 
-class Streamed(NamedTuple):
-    """A reference of a stream, which holds until the next one, and the join to the stream.
-
-    A stream that is being joined continues with its velocity in between.
-    """
-
-    reference: Reference
-    join: Trajectory  # what is added to the references, until it is zero
-    joined: float = 0.0  # s, time of the join at which the reference was received
-    ahead: float = 0.0  # s, by which the references have moved faster than the step limit allows
-    duration: float = float('inf')
-
-    def sample(self, t: float) -> Reference:
-        """Return the reference at the time t [s] since it was received."""
-        if self.joined >= self.join.duration:
-            return self.reference
-        (q, qd, qdd), added = self.reference, self.join.sample(self.joined + t)
-        way = qd * min(t, self.join.duration - self.joined)
-        return Reference(q + way + added.q, qd + added.qd, qdd + added.qdd)
-
-    def next(self, reference: Reference, since: float) -> Streamed:
-        """Return the motion with the next reference, received `since` [s] later."""
-        return self._replace(reference=reference, joined=self.joined + since)
+STREAMING = 'following a stream of references'
 
 
 class ReferenceMotion(NamedTuple):
     """A path, its start, and its name; a hold has none."""
 
-    path: Trajectory | Joined | Stop | YieldingStop | Combined | Streamed
+    path: Trajectory | Joined | Stop | YieldingStop | Combined | StreamPath
     start: int  # ns
     name: str = ''
     tolerances: Tolerances | None = None  # of a trajectory

@@ -15,7 +15,7 @@ stop without the reference running ahead. A rejected motion changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 
 import numpy as np
@@ -26,22 +26,25 @@ from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
-from robot_dynamics.control.motion_start import SHORTEST_PERIOD, MotionStart
+from robot_dynamics.control.motion_start import MotionStart
 from robot_dynamics.control.motions import (
     NOT_FINITE,
     STOPPING,
+    STREAMING,
     Execution,
     Outcome,
     Pending,
     Phase,
     ReferenceMotion,
-    Streamed,
     check_clock,
     description,
 )
 from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.speed_override import SpeedOverride
+from robot_dynamics.control.spline import Waypoint
+from robot_dynamics.control.stream_following import Stream, StreamSettings
+from robot_dynamics.control.stream_path import StreamPath
 from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import (
     SHORTEST_STOP,
@@ -61,7 +64,6 @@ class ReferenceFollower:
         motion: the present motion, None without one.
         present: the reference of the last state, where the next motion begins; None at first.
         now: time of the last state, ns; it never goes back but by a restart.
-        received: latest stamp of a reference, ns; it goes back by a restart alone.
         placed: whether the last reference was reset to the arm, so that it may differ from the
             one before.
         violation: the tolerance that ended the last motion, until the next one begins; or ''.
@@ -80,7 +82,7 @@ class ReferenceFollower:
         input_timeout: float,
         stopping_time: Callable[[Reference], float] = lambda _: SHORTEST_STOP,
         tolerances: Tolerances | None = None,
-        shortest_period: float = SHORTEST_PERIOD,
+        streams: StreamSettings | None = None,
     ):
         """Begin without a reference.
 
@@ -90,15 +92,16 @@ class ReferenceFollower:
             input_timeout: s, after which a stream without references is over.
             stopping_time: returns the time [s] that a stop from a reference takes.
             tolerances: of trajectories from now on; no limits if None.
-            shortest_period: least time counted between two references of a stream, s.
+            streams: window and prediction of streams.
         """
         self._stopping_time = stopping_time
         self.execution = Execution(Outcome.NONE)
         self.violation, self.violations = '', 0
         self.speed = SpeedOverride()
-        self.adjust(model, start_tolerance, input_timeout, tolerances, shortest_period)
+        self._stream: Stream | None = None
+        self.adjust(model, start_tolerance, input_timeout, tolerances, streams)
         self._state: JointReading | None = None
-        self.now = self.received = 0
+        self.now = 0
         self.release()
 
     def adjust(
@@ -107,12 +110,15 @@ class ReferenceFollower:
         start_tolerance: Array,
         input_timeout: float,
         tolerances: Tolerances | None = None,
-        shortest_period: float = SHORTEST_PERIOD,
+        streams: StreamSettings | None = None,
     ) -> None:
         """Continue with other settings; the model's joints stay the same."""
-        self._start_rules = MotionStart(
-            model, start_tolerance, self._stopping_time, shortest_period
-        )
+        self._start_rules = MotionStart(model, start_tolerance, self._stopping_time)
+        self._streams = StreamSettings() if streams is None else streams
+        self._streams = self._streams._replace(timeout=input_timeout)
+        self._tolerance = np.array(start_tolerance, dtype=float)
+        if self._stream is not None:
+            self._stream.adjust(model, self._streams, self._tolerance)
         self._tolerances = none(model.n) if tolerances is None else deepcopy(tolerances)
         self._model = model
         self._timeout = round(input_timeout * SECOND)
@@ -125,14 +131,10 @@ class ReferenceFollower:
         self.motion: ReferenceMotion | None = None
         self._pending: Pending | None = None
         self.present: Reference | None = None
-        self._broken = True
+        self._stream = None
         self.placed = self._moved = False
         if self.poses is not None:
             self.poses.release()
-
-    def break_stream(self) -> None:
-        """Begin the stream anew with its next reference: one was rejected."""
-        self._broken = True
 
     def stop(self, reason: str = '') -> None:
         """End every motion, for a reason: decelerate, then hold."""
@@ -237,7 +239,7 @@ class ReferenceFollower:
         reasons = violations(complete, self._model, (start.q, state.q))
         if reasons:
             raise TrajectoryError('; '.join(reasons) + self.speed.remark)
-        streams = self.motion is not None and isinstance(self.motion.path, Streamed)
+        streams = self.motion is not None and isinstance(self.motion.path, StreamPath)
         if begin == self.now or not (streams or self.speed.is_on):
             self._path(trajectory, stamp or None, begin, start)
         return complete
@@ -279,41 +281,84 @@ class ReferenceFollower:
             raise TrajectoryError('no joint state of the whole robot has been received yet')
         return self._state
 
-    def follow_reference(self, reference: Reference, stamp: int) -> None:
-        """Follow a single reference, the next of a stream, until the next one.
+    def follow_reference(self, point: Waypoint, stamp: int | None = None) -> None:
+        """Follow a single reference, the next of a stream.
 
-        A stream begins as a motion does, at the present reference. It begins anew after a
-        reference that was rejected, and where the stamps step by more than `input_timeout`.
+        A stream begins as a motion does, at the present reference.
 
         Args:
-            reference: (n,) of all joints.
-            stamp: of the reference, or of its arrival, ns.
+            point: positions (n,) of all joints, and maybe velocities.
+            stamp: of any clock, ns; None: without one.
 
         Raises:
-            TrajectoryError: it is beyond a limit, too far from the arm, or from the reference
-                before it.
+            TrajectoryError: it is beyond a limit, too far from the path, or too late.
         """
-        state, motion = self._known_state(), self.motion
-        before = self._start(state)
-        since, now = stamp - self.received, 0.0
-        is_near = abs(since) <= self._timeout
-        self.received = max(stamp, self.received) if is_near else stamp
-        stream = None
-        if not self._broken and is_near and before is self.present and motion is not None:
-            now = (self.now - motion.start) / SECOND
-            stream = motion.path if isinstance(motion.path, Streamed) else None
-        self._broken = True  # unless this reference is accepted
-        wanted = reference.frozen()
-        path = self._start_rules.streamed(wanted, stream, now, since / SECOND, before, state)
-        self._broken = False
+        self._follow_stream(
+            False, lambda stream, path: stream.followed(path, self.now, point, stamp)
+        )
+
+    def follow_window(
+        self, times: Array, points: Sequence[Waypoint], stamp: int | None = None
+    ) -> None:
+        """Follow points that are known ahead of their time, until the next such window.
+
+        They replace those of the window before it, from the first point on.
+
+        Args:
+            times: (k,) of the points, s, ascending, after the stamp.
+            points: k, of all joints (n,).
+            stamp: of the joint states' clock, ns; None: they begin now.
+
+        Raises:
+            TrajectoryError: as for `follow_reference`.
+        """
+        if stamp is not None:
+            check_clock(stamp, self.now)
+        self._follow_stream(
+            True, lambda stream, path: stream.followed_window(path, self.now, times, points, stamp)
+        )
+
+    def _follow_stream(
+        self, is_ahead: bool, follow: Callable[[Stream, StreamPath], StreamPath]
+    ) -> None:
+        """Continue or begin a stream by a message, with which `follow` returns the path."""
+        state = self._known_state()
+        start, before = self._start(state), self.motion
+        stream = self._stream = self._stream_of(is_ahead)
+        if before is not None and isinstance(before.path, StreamPath):
+            assert self.present is not None  # there is a motion
+            path = before.path.until(before.elapsed(self.now))
+            path = path.placed(start.q != self.present.q, start.q)
+        else:
+            path = stream.begin(start, self.now, state.q)
+        try:
+            path = follow(stream, path)
+        except TrajectoryError as error:
+            stream.refused = str(error)
+            raise
+        stream.refused = ''
         if self._pending is None or self._pending.is_due(self.now):
             self._pending = None
             self.execution.conclude(Outcome.CANCELLED, 'replaced by a stream of references')
-        self._moved |= before is not self.present
-        self.present = before
-        self.motion = ReferenceMotion(path, self.now, 'following a stream of references')
+        self._moved |= start is not self.present
+        self.present = start
+        self.motion = ReferenceMotion(path, stream.origin, STREAMING)
         self.violation = ''
         self.speed.reset()
+
+    def _stream_of(self, is_ahead: bool) -> Stream:
+        """Return the stream of references or of windows, at its first message a new one."""
+        stream = self._stream
+        if stream is not None and stream.is_ahead == is_ahead:
+            return stream
+        origin = self.now if stream is None else stream.origin
+        return Stream(self._model, origin, self._streams, self._tolerance, is_ahead)
+
+    @property
+    def stream(self) -> Stream | None:
+        """The stream that is followed; None without one."""
+        streams = self.motion is not None and isinstance(self.motion.path, StreamPath)
+        return self._stream if streams else None
 
     @property
     def is_off(self) -> bool:
@@ -358,7 +403,7 @@ class ReferenceFollower:
         if why:
             self.execution.conclude(Outcome.DROPPED, why)
             why = why if self.moving else ''
-            self.now, self._pending = state.stamp, None
+            self.now, self._pending, self._stream = state.stamp, None, None
             return self._place(state).sample(self.now).copied(), why
         # Joint states of different drivers may overtake each other.
         before_now, self.now = self.now, max(self.now, state.stamp)
@@ -367,6 +412,9 @@ class ReferenceFollower:
             motion = self.motion = self.speed.advance(motion, self.now, since, most)
         if isinstance(motion.path, YieldingStop):
             motion = self.motion = motion._replace(path=motion.path.at(_measured(state)))
+        if isinstance(motion.path, StreamPath):
+            path = motion.path.until(motion.elapsed(self.now))
+            motion = self.motion = motion._replace(path=path)
         self.present = self._sample(motion)
         reference, why = self._advance(motion, state)
         if all(np.isfinite(row).all() for row in reference):
@@ -382,9 +430,9 @@ class ReferenceFollower:
         """Begin a motion that is due, and end one that is over; return as `reference`."""
         why, path = '', motion.path
         since = self.now - motion.start
-        if isinstance(path, Streamed):
-            if since > self._timeout:
-                why = 'the stream of references has stopped'
+        if isinstance(path, StreamPath):
+            if since > path.asked * SECOND + self._timeout:
+                why = self._end_of_stream()
                 self._decelerate()
         else:
             why = self._path_violation(motion, state)
@@ -399,6 +447,13 @@ class ReferenceFollower:
         assert self.present is not None  # there is a motion
         return self.present.copied(), why
 
+    def _end_of_stream(self) -> str:
+        """Return why there is no further message of the stream."""
+        refused = '' if self._stream is None else self._stream.refused
+        if refused:
+            return f'the stream of references is refused: {refused}'
+        return 'the stream of references has stopped'
+
     def _path_violation(self, motion: ReferenceMotion, state: JointReading) -> str:
         """Return why the path of a trajectory has been left, or ''."""
         if motion.tolerances is None:
@@ -412,7 +467,7 @@ class ReferenceFollower:
     def _arrive(self, motion: ReferenceMotion, state: JointReading) -> str:
         """End a motion whose time is over, once its goal is reached; return why it is not."""
         path, tolerances, why = motion.path, motion.tolerances, ''
-        assert not isinstance(path, Streamed)  # a stream has no end
+        assert not isinstance(path, StreamPath)  # a stream has no end
         if tolerances is not None:
             why = tolerances.goal_violation(path.end, state, self._model.joint_names)
             late = (self.now - motion.start) / SECOND - path.duration
@@ -466,7 +521,7 @@ class ReferenceFollower:
         gap = state.stamp - self.now
         if returned or gap > self._timeout:
             wanted = motion.sample(max(self.now, state.stamp)).q
-            if self._start_rules.is_off(wanted, state.q):
+            if self._start_rules.off(wanted, state.q).any():
                 return f'no joint states for {gap / SECOND:.3f} s, and the arm is off its path'
         return ''
 

@@ -15,12 +15,7 @@ import numpy as np
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.control.limits import (
-    acceleration_limit,
-    excursions,
-    limit_violations,
-    position_limits,
-)
+from robot_dynamics.control.limits import acceleration_limit, limit_violations, position_limits
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.core.dynamics import Dynamics
@@ -29,7 +24,6 @@ from robot_dynamics.core.model.robot_model import RobotModel
 SHORTEST_STOP, LONGEST_STOP = 0.25, 1.0  # s
 LEAST_TORQUE = 0.1  # of the effort limit, assumed to be available for braking in any posture
 JOIN_TIMES = (0.05, 0.1, 0.2, 0.4, 0.8)  # s; the first within the limits is used
-STREAM_SHARE = 0.5  # of the acceleration limit, for the join of a stream; the rest is the stream's
 NEGLIGIBLE = 1e-6  # rad or m, and per second: a smaller difference needs no join
 
 
@@ -226,39 +220,3 @@ def entry_segment(trajectory: Trajectory, begin: float, start: Reference, T: flo
         end = Waypoint(*trajectory.end)
     states = zip(start, end, strict=True)
     return Trajectory(trajectory.joint_names, [0.0, T], *([a, b] for a, b in states))
-
-
-def stream_join(
-    model: RobotModel, start: Reference, reference: Reference, present: Array
-) -> Trajectory:
-    """Return what is added to the references of a stream so that they begin at the start.
-
-    It decays to zero in the shortest of JOIN_TIMES in which the sum is within the position,
-    velocity and acceleration limits, if the stream continues with its velocity.
-
-    Args:
-        model: the robot, for its limits.
-        start: (n,) the present reference.
-        reference: (n,) the first of the stream.
-        present: (n,) measured positions.
-
-    Raises:
-        TrajectoryError: the limits allow no such motion.
-    """
-    names, rest = model.joint_names, np.zeros(model.n)
-    rows = [np.array([a - b, rest]) for a, b in zip(start, reference, strict=True)]
-    most = STREAM_SHARE * acceleration_limit(model)
-    for T in JOIN_TIMES:
-        added = Trajectory(names, [0.0, T], *rows)
-        # The stream is at q + qd t.
-        line = reference.q + np.outer([0.0, T], reference.qd)
-        path = Trajectory(names, [0.0, T], rows[0] + line, rows[1] + reference.qd, rows[2])
-        reasons = limit_violations(path, model, (start.q, present))
-        for j, low, high in excursions(path, 2, -most, most):
-            reasons.append(
-                f'joint {names[j]!r} joins the stream with the acceleration '
-                f'{max(-low, high):.6g}; its limit is {most[j]:g}'
-            )
-        if not reasons:
-            return added
-    raise TrajectoryError(f'the stream cannot be joined within the limits: {"; ".join(reasons)}')

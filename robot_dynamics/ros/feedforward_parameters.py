@@ -13,7 +13,6 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.control_laws import Law, computed_torque, gravity_only, joint_impedance
 from robot_dynamics.control.feasibility import CORNER_TIME
-from robot_dynamics.control.motion_start import SHORTEST_PERIOD
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
@@ -33,8 +32,9 @@ class FeedforwardParameters(ImpedanceParameters):
 
     input_timeout: float = parameter(
         0.1,
-        'How long the last value of a joint, and of a stream of references, is held without a new '
-        'one, and how late a state may be before it counts as a reset of the time, s.',
+        'How long the last value of a joint is held without a new one, how long after its last '
+        'point a stream is over, and how late a state may be before it counts as a reset of the '
+        'time, s.',
         TIME,
         live=True,
     )
@@ -83,11 +83,27 @@ class FeedforwardParameters(ImpedanceParameters):
         (0.0, POSITION[1]),
         live=True,
     )
-    reference_shortest_period: float = parameter(
-        SHORTEST_PERIOD,
-        'Least time counted between two streamed references, s. A position that '
-        'changes faster than 1.2 times the velocity limit is rejected.',
-        TIME,
+    reference_window: float = parameter(
+        0.0,
+        'Window W of streams, s: their references are averaged twice over it, which adds a lag of '
+        'W. 0: their period, at least 0.02 s, or 0.04 s where the times of references are '
+        'irregular by more than 0.15 periods.',
+        (0.0, 1.0),
+        smallest=0.002,
+        live=True,
+    )
+    reference_prediction: float = parameter(
+        1.0,
+        'Fraction of its period by which a stream of references with velocities is extrapolated; '
+        'it reduces the lag.',
+        (0.0, 1.0),
+        live=True,
+    )
+    policy_frequency: float = parameter(
+        0.0,
+        'Frequency of the points of action chunks, which have no time_from_start, Hz; the first '
+        'point is one period after the stamp. 0: such messages are rejected.',
+        RATE,
         live=True,
     )
     allow_partial_joints_goal: bool = parameter(

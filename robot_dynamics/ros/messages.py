@@ -32,7 +32,7 @@ from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.control.trajectory import SMOOTH, Reference, Trajectory
+from robot_dynamics.control.trajectory import LINEAR, SMOOTH, Trajectory
 
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')  # of an Inertia message
 
@@ -185,18 +185,35 @@ def one_point(message: JointTrajectory, joint_names: tuple[str, ...]) -> Waypoin
     return trajectory(message).in_order(joint_names).waypoint(0)
 
 
-def reference(message: JointTrajectory, joint_names: tuple[str, ...]) -> Reference:
-    """Return the reference of a JointTrajectory of one point; errors are those of `one_point`.
+def window(message: JointTrajectory, joint_names: tuple[str, ...], frequency: float) -> Trajectory:
+    """Return the points of a message that is one of a stream, of all joints.
 
-    Velocities and accelerations that are missing are zero.
+    Args:
+        message: its points; several without `time_from_start` are an action chunk.
+        joint_names: of all joints.
+        frequency: of the points of an action chunk, Hz; the first one is at 1 / frequency.
+
+    Raises:
+        TrajectoryError: a point is wrong, a joint is missing, or a chunk has no frequency.
     """
-    point = one_point(message, joint_names)
-    still = np.zeros(len(joint_names))
-    return Reference(
-        point.q,
-        still if point.qd is None else point.qd,
-        still if point.qdd is None else point.qdd,
-    )
+    points = message.points
+    if not points:
+        raise TrajectoryError('a reference has no points; it must have one or more')
+    times = [nanoseconds(point.time_from_start) / SECOND for point in points]
+    if len(points) > 1 and not any(times):
+        if frequency <= 0:
+            raise TrajectoryError(
+                f'{len(points)} points have no time_from_start, and policy_frequency is '
+                f'{frequency:g}; expected times, or the frequency of the points in Hz'
+            )
+        times = [(k + 1) / frequency for k in range(len(points))]
+    return Trajectory(
+        message.joint_names,
+        times,
+        [point.positions for point in points],
+        [point.velocities for point in points],
+        interpolation=LINEAR,
+    ).in_order(joint_names)
 
 
 def inertia_message(

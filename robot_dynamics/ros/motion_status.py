@@ -25,6 +25,7 @@ class NodeActivity(NamedTuple):
     word: str  # of the vocabulary
     motion: str  # a sentence for people
     progress: float = math.nan  # fraction of the trajectory's time that is over
+    lag: float = math.nan  # s, of the reference behind the stream that is followed
     detail: str = ''  # why it does so; it may name a joint in quotes
     outcome: str = ''  # of the trajectory that was accepted last, once it has ended
     warning: str = ''  # what the motion lacks: at least a WARN
@@ -34,9 +35,10 @@ class MotionStatus:
     """Part of a node: publishes the status of its motion, latched.
 
     `message` is the word; `values` are `motion`, a sentence for people, `detail`, what has
-    happened, `progress`, the fraction of the trajectory's time that is over, `joint`, the joint
-    concerned, and `outcome`, how the trajectory that was accepted last has ended ('succeeded', or
-    another word and the reason). What does not apply is empty.
+    happened, `progress`, the fraction of the trajectory's time that is over, `lag`, the time [s]
+    by which the reference is behind the stream, `joint`, the joint concerned, `outcome`, how the
+    trajectory that was accepted last has ended ('succeeded', or another word and the reason). What
+    does not apply is empty.
     """
 
     def __init__(self, node: RobotNode, activity: Callable[[], NodeActivity]):
@@ -68,6 +70,7 @@ class MotionStatus:
             'motion': activity.motion,
             'detail': activity.detail,
             'progress': '' if math.isnan(activity.progress) else f'{activity.progress:.3f}',
+            'lag': '' if math.isnan(activity.lag) else f'{activity.lag:.3f}',
             'outcome': activity.outcome,
             'joint': next((name for name in names if repr(name) in activity.detail), ''),
         }

@@ -26,6 +26,9 @@ from robot_dynamics.control.payload_test import PayloadTest
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.speed_override import SpeedOverride
+from robot_dynamics.control.spline import Waypoint
+from robot_dynamics.control.stream_following import Stream
+from robot_dynamics.control.stream_path import StreamPath
 from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
@@ -178,7 +181,7 @@ def read_joints(given):
 
 
 def start_motion(given):
-    rules = MotionStart(ARM.model, given([0.1, 0.2]), lambda _: 0.25, 0.002)
+    rules = MotionStart(ARM.model, given([0.1, 0.2]), lambda _: 0.25)
     given.reuse()
     present = Reference(*np.zeros((3, 2)))
     for q in ([0.15, 0.0], [0.0, 0.25], [0.05, 0.15], [0.3, 0.5]):
@@ -220,10 +223,14 @@ def follow(given):
     arm.follower.stop()
     arm.states(20)
     for k in range(6):
-        stream = given.reference(arm.q + 1e-4, [0.01, 0.01], [0.0, 0.0])
-        arm.follower.follow_reference(stream, arm.stamp)
+        point = Waypoint(given(arm.q + 1e-4), given([0.01, 0.01]))
+        arm.follower.follow_reference(point, arm.stamp)
         given.reuse()
         arm.states(20 if k == 5 else 2)
+    times, q = given([0.01, 0.03]), given(arm.q + 1e-4)
+    arm.follower.follow_window(times, [Waypoint(q), Waypoint(q)], arm.stamp)
+    given.reuse()
+    arm.states(20)
     given.reuse(arm.follower.completed(trajectory(given))[1])
     arm.follower.collide('a test')
     arm.states(3)
@@ -320,7 +327,7 @@ CASES = {
     (JointMap, JointStateReader): read_joints,
     (MotionStart,): start_motion,
     (WholeTurns,): nearest_turn,
-    (ReferenceFollower,): follow,
+    (ReferenceFollower, Stream, StreamPath): follow,
     (PoseFollower,): follow_poses,
     (SpeedOverride,): override_speed,
     (TorqueGate,): limit_torque,
@@ -339,7 +346,7 @@ CASES = {
 RECORDS = {
     *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PoseLimits', 'Switches'),
     *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
-    'ContactLevel',
+    *('ContactLevel', 'StreamClock'),
 }
 
 

@@ -32,6 +32,7 @@ from robot_dynamics.control.payload_test import MOVED, PayloadTest
 from robot_dynamics.control.pose_following import PoseFollower, PoseLimits
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.speed_override import SpeedOverride
+from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import Limits, TorqueGate
@@ -183,18 +184,20 @@ def speed(one, t, size):
 
 
 def follow(one, t, size):
-    """A trajectory that the arm leaves, and one that it follows; the first state is a reset."""
+    """A trajectory that the arm leaves, one that it follows, a stream; first a reset."""
     stamp, found = round(SECOND * t), []
     rows = size * np.array([[0.0, 0.0], [0.02, 0.01], [0.0, 0.03]])
     times, rest = np.array([0.0, 0.1, 0.2]), np.zeros((3, 2))
     q, violations = rows[0], one.violations
-    for k in range(500):
+    for k in range(700):
         error = 0.2 * (100 <= k < 160)
         state = JointReading(stamp + k * MS, q + error, np.zeros(2), None, restarted=k == 0)
         reference, why = one.reference(state)
         q = reference.q
         if k in (50, 250):
             one.follow(Trajectory(NAMES, times, one.present.q + rows, rest), 0)
+        if k >= 500 and k % 20 == 0:
+            one.follow_reference(Waypoint(one.present.q + size * np.array([0.01, -0.02])), k * MS)
         if k > 50:
             found += [*reference, why, one.doing, one.violation, one.placed, one.progress]
             found += [one.execution.ending, one.violations - violations]
@@ -259,7 +262,7 @@ LEAD = ObserverSettings(effort_lead=4 * STEP, play=1e-3)
 LIMITS = Limits(np.array([2.0, 4.0]), np.array([300.0, 200.0]), 0.01, np.array([0.25, 1.0]))
 # Objects with a history that have tests below, or in files of their own; then those without one.
 ALONE = {'PayloadTest', 'Execution', 'TrackedFriction', 'FrictionWithOffset', 'FreeMotion'}
-ALONE |= {'TrajectoryGoals'}
+ALONE |= {'TrajectoryGoals', 'Stream', 'StreamClock', 'StreamPath'}
 RECORDS = {
     *('CartesianImpedance', 'Combined', 'ContactSettings', 'ContactThresholds'),
     *('ContactWrenchEstimator', 'Feasibility', 'FeedForward', 'Gains', 'Impedance', 'JointMap'),

@@ -4,10 +4,11 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.control import Reference, Trajectory
+from robot_dynamics.control import Trajectory
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.tolerances import Tolerances
 
 S = 1_000_000_000
@@ -157,7 +158,7 @@ def test_what_ends_a_motion_is_not_scaled_and_neither_is_what_follows(run, end):
         assert follower.violation
     else:
         q, qd, _ = run.rows[-1]
-        follower.follow_reference(Reference(q, qd, np.zeros(2)), round(run.k * 1e6))
+        follower.follow_reference(Waypoint(q, qd), round(run.k * 1e6))
     assert (follower.speed.rate, follower.speed._slope) == (1.0, 0.0)
 
 

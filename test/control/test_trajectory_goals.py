@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from robot_dynamics.common.errors import JointNamesError, TrajectoryError, TrajectoryOverError
-from robot_dynamics.control import Reference, Trajectory
+from robot_dynamics.control import Trajectory
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory_goals import (
     Code,
@@ -185,7 +186,7 @@ def test_a_trajectory_of_another_source_replaces_a_goal(run):
 def test_a_stream_of_references_replaces_a_goal(run):
     run.accept('a')
     run.turn(0.5)
-    run.follower.follow_reference(Reference(*run.reference), 0)
+    run.follower.follow_reference(Waypoint(*run.reference[:2]))
     run.turn(0.01)
     assert run.result.reason == 'replaced by a stream of references'
 

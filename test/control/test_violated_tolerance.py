@@ -10,6 +10,7 @@ from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control import Reference, Trajectory
 from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.motions import Outcome, Phase
+from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.transitions import stopping_time
 
@@ -137,7 +138,7 @@ def test_after_a_violation_motions_begin_where_the_arm_is(side):
     with pytest.raises(TrajectoryError, match='the trajectory begins at'):
         arm.follower.follow(Trajectory(NAMES, [0.0, 1.0], [ahead, held], np.zeros((2, 3))), 0)
     with pytest.raises(TrajectoryError, match='the reference is at'):
-        arm.follower.follow_reference(Reference(ahead, NONE, NONE), 0)
+        arm.follower.follow_reference(Waypoint(ahead, NONE))
     arm.turn()
     assert arm.follower.violation == reason
     arm.follower.follow(Trajectory(NAMES, [2.0], [NONE], [NONE]), 0)
@@ -153,5 +154,5 @@ def test_a_stream_ends_the_report_of_a_violation():
     arm, row = begun(1, PATH)
     violation(arm, row)
     arm.run(1.0)
-    arm.follower.follow_reference(Reference(arm.q, NONE, NONE), 0)
+    arm.follower.follow_reference(Waypoint(arm.q, NONE))
     assert not arm.follower.violation

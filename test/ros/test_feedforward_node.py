@@ -1,7 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-from itertools import count
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
@@ -16,7 +13,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robot_dynamics.control.transitions import SHORTEST_STOP
 from robot_dynamics.ros import messages
-from robot_dynamics.ros.nodes.feedforward_parts import reference_input
 
 
 def test_without_a_reference_gravity_is_compensated_and_the_arm_held(graph, elbow):
@@ -280,104 +276,164 @@ def test_time_running_backwards_drops_the_trajectory_and_holds(graph, elbow):
     close(robot.torque(6 * MS), elbow.gravity_torque(Q) + 100 * (q - Q))
 
 
-def test_a_stream_of_references(graph, elbow):
-    robot = Robot(graph, kp=[100.0], kd=[10.0])
-    references = graph.publisher(JointTrajectory, 'reference')
-    robot.torque(0)
-    references.publish(trajectory(point(0.0, Q[::-1]), stamp=1))
-    graph.until(lambda: robot.node.references.follower.moving, 'the stream')
-    robot.torque(60 * MS)  # it is joined
-    wanted = point(0.0, (0.25, 0.12), (0.3, 0.4), accelerations=[2.0, 1.0])
-    references.publish(trajectory(wanted, stamp=60 * MS))
-    follower = robot.node.references.follower
-    graph.until(lambda: follower.received == 60 * MS, 'the second reference')
-    q_d, qd_d, qdd_d = np.array([0.12, 0.25]), np.array([0.4, 0.3]), np.array([1.0, 2.0])
-    expected = (
-        elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
-        + elbow.friction_torque(qd_d)
-        + 100 * (q_d - Q)
-        + 10 * qd_d
-    )
-    close(robot.torque(160 * MS), expected)
-    # Silence: it decelerates, from the velocity it had.
-    braking = elbow.inverse_dynamics(Q, np.zeros(2), -qd_d / SHORTEST_STOP)
-    expected += braking - elbow.inverse_dynamics(Q, np.zeros(2), qdd_d)
-    close(robot.torque(161 * MS), expected)
-    robot.wait_for_status('the stream of references has stopped; stopping')
-    q_d = q_d + qd_d * SHORTEST_STOP / 2
-    robot.torque(260 * MS)
-    robot.torque(360 * MS)
-    close(robot.torque(412 * MS), elbow.gravity_torque(Q) + 100 * (q_d - Q))
-    robot.wait_for_status('holding')
-    for bad in (trajectory(wanted, wanted), trajectory(point(0.0, (1.0, 0.1)))):
-        references.publish(bad)
-    graph.until(lambda: robot.node.health.counts['reference rejected'] == 2, 'two refusals')
-    robot.wait_for_status('reference rejected: a reference has 2 points')
-    references.publish(trajectory(point(0.0, (0.2, 0.1), (0.0, 1e3))))
-    graph.until(lambda: robot.node.health.counts['reference rejected'] == 3, 'the refusal')
-    assert not robot.node.references.follower.moving
-    references.publish(trajectory(point(0.0, (q_d[1], q_d[0]))))
-    graph.until(lambda: robot.node.references.follower.moving, 'the stream')
-    references.publish(trajectory(point(0.0, (q_d[1], q_d[0]), (0.0, 1e3))))
-    robot.wait_for_status("the velocity of joint 'shoulder' is 1000; its limit is 5")
+class Sender:
+    """Sends references between joint states, 10 ms apart, to an arm that follows perfectly."""
+
+    def __init__(self, graph, **parameters):
+        self.robot = Robot(graph, **parameters)
+        self.graph, self.k, self.rows = graph, 0, []
+        self.publisher = graph.publisher(JointTrajectory, 'reference')
+        self.trajectories = self.robot.trajectories
+        self.counts = self.robot.node.health.counts
+        self.robot.torque(0)
+
+    @property
+    def follower(self):
+        return self.robot.node.references.follower
+
+    def state(self, milliseconds=10):
+        self.k += milliseconds
+        self.rows.append(self.follower.present)
+        return self.robot.torque(self.k * MS, self.follower.present.q, self.follower.present.qd)
+
+    def send(self, message, on=None):
+        """Publish a message, and wait until it is followed or rejected."""
+        before, rejected = self.follower.motion, self.counts['reference rejected']
+        (on or self.publisher).publish(message)
+        self.graph.until(
+            lambda: (
+                self.follower.motion is not before or self.counts['reference rejected'] > rejected
+            ),
+            'the message',
+        )
+        return self.counts['reference rejected'] == rejected
 
 
-@pytest.mark.parametrize('side', [1, -1], ids=['', 'mirrored'])
 @pytest.mark.parametrize('stamped', [True, False], ids=['stamped', 'unstamped'])
-def test_references_that_alternate_are_rejected_and_counted(graph, side, stamped, monkeypatch):
-    arrivals = SimpleNamespace(monotonic_ns=count(0, MS).__next__)
-    monkeypatch.setattr(reference_input, 'time', arrivals)
-    robot = Robot(graph, reference_shortest_period=1e-5)
-    references = graph.publisher(JointTrajectory, 'reference')
-    robot.torque(0)
-    follower, counts = robot.node.references.follower, robot.node.health.counts
-    for k in range(1, 9):
-        # 1.2 * 5 rad/s in 1 ms are 0.006 rad.
-        q = Q[::-1] + side * np.array([0.0, 0.09 * (k % 2)])
-        references.publish(trajectory(point(0.0, q), stamp=k * MS if stamped else 0))
-    graph.until(lambda: counts['reference rejected'] == 4, 'four refusals')
-    graph.drain(0.05)
-    assert counts['reference rejected'] == 4
-    robot.wait_for_event("the position of joint 'shoulder' changes from")
-    before = follower.present.q
-    robot.torque(1 * MS)
-    assert np.abs(follower.present.q - before).max() < 1e-3
+def test_a_stream_of_references(graph, elbow, stamped):
+    sender = Sender(graph, kp=[100.0], kd=[10.0])
+    speed = np.array([0.4, 0.3])
+    for k in range(40):
+        q = Q + speed * 0.01 * min(k, 30)
+        wanted = point(0.0, q[::-1], stamp_free(speed[::-1] * (k < 30)))
+        assert sender.send(trajectory(wanted, stamp=7 + k * 10 * MS if stamped else 0))
+        tau = sender.state()
+        # The torque is that of a reference on one curve, which the arm follows.
+        reference = sender.follower.present
+        expected = elbow.inverse_dynamics(
+            sender.rows[-1].q, sender.rows[-1].qd, reference.qdd
+        ) + elbow.friction_torque(reference.qd)
+        expected += 100 * (reference.q - sender.rows[-1].q)
+        expected += 10 * (reference.qd - sender.rows[-1].qd)
+        close(tau, expected)
+        if k == 25:
+            np.testing.assert_allclose(reference.qd, speed, rtol=1e-6)
+            lag = sender.follower.stream.lag
+            np.testing.assert_allclose(reference.q, Q + speed * (0.26 - lag), atol=2e-3)
+    np.testing.assert_array_equal(sender.follower.present.qd, 0.0)
+    np.testing.assert_allclose(sender.follower.present.q, Q + speed * 0.3, atol=1e-9)
+    sender.robot.wait_for_status('following a stream of references')
+    for _ in range(20):
+        sender.state()
+    sender.robot.wait_for_event('the stream of references has stopped')
 
 
-def test_the_shortest_period_between_references_is_a_parameter(graph):
-    robot = Robot(graph)
-    references = graph.publisher(JointTrajectory, 'reference')
-    robot.torque(0)
-    counts = robot.node.health.counts
-    # 0.09 rad in 2 ms are too much, in 20 ms they are not: 1.2 * 5 rad/s.
-    assert robot.node.set_parameters([Parameter('reference_shortest_period', value=0.02)])[
-        0
-    ].successful
-    for stamp in (1, 2, 17, 18):
-        # Two at a time: a burst moves no further than one period more than its time.
-        q = Q[::-1] + np.array([0.0, 0.045 if stamp in (2, 17) else -0.045])
-        references.publish(trajectory(point(0.0, q), stamp=stamp * MS))
-    follower = robot.node.references.follower
-    graph.until(lambda: follower.received == 18 * MS, 'the last reference')
-    assert not counts['reference rejected']
-    references.publish(trajectory(point(0.0, Q[::-1] + np.array([0.0, 0.045])), stamp=19 * MS))
-    graph.until(lambda: counts['reference rejected'] == 1, 'the refusal')
+def stamp_free(qd):
+    return tuple(float(value) for value in qd)
 
 
-def test_a_stream_is_joined_anew_after_a_reference_that_cannot_be_read(graph):
-    robot = Robot(graph)
-    references = graph.publisher(JointTrajectory, 'reference')
-    robot.torque(0)
-    references.publish(trajectory(point(0.0, Q[::-1]), stamp=1))
-    follower, counts = robot.node.references.follower, robot.node.health.counts
-    graph.until(lambda: follower.moving, 'the stream')
-    robot.torque(60 * MS)  # it is joined
-    references.publish(trajectory(point(0.0, (0.2, float('nan'))), stamp=50 * MS))
-    graph.until(lambda: counts['reference rejected'] == 1, 'the refusal')
-    references.publish(trajectory(point(0.0, (0.2, 0.15)), stamp=60 * MS))
-    graph.until(lambda: follower.received == 60 * MS, 'the next reference')
-    robot.torque(61 * MS)
-    assert np.abs(follower.present.q - Q).max() < 1e-3
+def test_a_reference_that_jumps_waits_and_then_the_stream_is_refused(graph):
+    sender = Sender(graph)
+    for k in range(60):
+        far = 0.3 * (k >= 20)
+        followed = sender.send(trajectory(point(0.0, Q[::-1] + np.array([0.0, far]))))
+        assert followed == (k < 20)
+        sender.state()
+    assert sender.counts['reference rejected'] == 40
+    sender.robot.wait_for_event("the reference is at 0.4 for joint 'shoulder', which is at 0.1")
+    sender.robot.wait_for_event('the stream of references is refused: ')
+    np.testing.assert_array_equal(sender.follower.present.q, Q)
+    assert sender.send(trajectory(point(0.0, Q[::-1])))
+
+
+def test_bad_messages_of_a_stream_are_rejected_alone(graph):
+    sender = Sender(graph)
+    bad = {
+        5: (trajectory(), 'no points'),
+        9: (trajectory(point(0.0, (0.2, NAN))), 'nan'),
+        13: (trajectory(point(0.0, (0.2, 0.1)), names=('elbow', 'hip')), "'hip'"),
+        17: (trajectory(point(0.0, (0.2, 0.1), (0.0, 1e3))), "'shoulder' is 1000"),
+        21: (trajectory(point(0.0, (0.2, 0.1)), point(0.0, (0.2, 0.1))), 'policy_frequency'),
+        25: (trajectory(point(0.0, (0.2, 3.5))), "'shoulder' is 3.5"),
+    }
+    for k in range(30):
+        q = Q + 0.002 * k
+        message, why = bad.get(k, (trajectory(point(0.0, q[::-1]), stamp=1 + k * 10 * MS), ''))
+        assert sender.send(message) == (not why)
+        sender.state()
+        if why:
+            sender.robot.wait_for_event(why)
+    np.testing.assert_allclose(
+        sender.follower.present.q, Q + 0.2 * (0.3 - sender.follower.stream.lag), atol=2e-3
+    )
+
+
+def test_the_lag_is_on_the_status_and_the_period_in_the_diagnostics(graph):
+    sender = Sender(graph)
+    for k in range(30):
+        sender.send(trajectory(point(0.0, Q[::-1]), stamp=1 + k * 10 * MS))
+        sender.state()
+    values = {}
+
+    def has_lag():
+        values.update((one.key, one.value) for one in sender.robot.status[-1].values)
+        return values['lag'] == '0.030'
+
+    graph.until(has_lag, 'the lag')
+    figures = sender.robot.node.references.streams.figures()
+    assert figures['period of the stream [ms]'] == '10.0'
+    assert figures['references lost'] == '0'
+    # Faster than the 5 rad/s of the shoulder
+    sender.send(trajectory(point(0.0, Q[::-1] + np.array([0.0, 0.08])), stamp=1 + 300 * MS))
+    assert sender.counts['stream beyond limits'] == 1
+    _, message = sender.robot.node.references.streams.status()
+    assert "joint 'shoulder' of the stream moves at 8; its limit is 5" in message
+
+
+def test_windows_of_a_trajectory_are_a_stream_and_others_end_at_rest(graph):
+    """As MoveIt Servo sends them: stamped, with a velocity at the end; or one point ahead."""
+    sender = Sender(graph)
+    speed = np.array([0.2, -0.1])
+    for k in range(40):
+        t = 0.01 * k
+        stamp = sender.k * MS + 1
+        rows = [(s, Q + speed * (t + s)) for s in ((0.0, 0.03, 0.06) if k % 2 else (0.05,))]
+        qd = stamp_free(speed[::-1])
+        points = [point(s, q[::-1], qd if len(rows) > 1 else ()) for s, q in rows]
+        assert sender.send(trajectory(*points, stamp=stamp), on=sender.trajectories)
+        sender.state()
+    assert sender.follower.doing == 'following a stream of references'
+    np.testing.assert_allclose(sender.follower.present.q, Q + speed * 0.4, atol=2e-3)
+    sender.trajectories.publish(
+        trajectory(point(0.6, sender.follower.present.q[::-1]), stamp=sender.k * MS + 1)
+    )
+    graph.until(lambda: sender.follower.waits, 'the trajectory')
+    sender.state()
+    assert sender.follower.doing == 'following a trajectory of 0.6 s'
+
+
+def test_action_chunks_have_the_frequency_of_the_policy(graph):
+    sender = Sender(graph, policy_frequency=30.0)
+    speed = np.array([0.3, 0.2])
+    for k in range(10):
+        t = 0.1 * k
+        rows = [Q + speed * (t + (j + 1) / 30) for j in range(16)]
+        for on in (sender.publisher, sender.trajectories)[k % 2 : k % 2 + 1]:
+            assert sender.send(trajectory(*(point(0.0, q[::-1]) for q in rows)), on=on)
+        for _ in range(10):
+            sender.state()
+    assert sender.follower.stream.lag == 0.0
+    np.testing.assert_allclose(sender.follower.present.q, Q + speed * 1.0, atol=2e-3)
 
 
 def test_two_streams_of_references_are_both_rejected(graph):
@@ -388,12 +444,12 @@ def test_two_streams_of_references_are_both_rejected(graph):
     references = graph.publisher(JointTrajectory, 'reference')
     other = rclpy.create_node('other', context=graph.context)
     other.create_publisher(JointTrajectory, 'reference', 10)
-    graph.until(lambda: '/other' in robot.node.references.guard.conflict, 'the conflict')
+    graph.until(lambda: '/other' in robot.node.references.streams.guard.conflict, 'the conflict')
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
     graph.until(lambda: robot.node.health.counts['reference rejected'], 'the refusal')
     assert not robot.node.references.follower.moving
     other.destroy_node()
-    graph.until(lambda: not robot.node.references.guard.conflict, 'its end')
+    graph.until(lambda: not robot.node.references.streams.guard.conflict, 'its end')
     references.publish(trajectory(point(0.0, (0.2, 0.1))))
     graph.until(lambda: robot.node.references.follower.moving, 'the stream')
 

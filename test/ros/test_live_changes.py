@@ -116,15 +116,21 @@ def partial(called):
 
 
 def stream(called):
-    """References that step by 0.03 rad."""
+    """References with velocities, 20 ms apart, of an arm that moves."""
     found = []
-    for k in range(8):
-        stamp = BEGIN + k * MS
-        if k:
-            q = START + 0.03 * (k % 2)
-            called.give('/reference', points(stamp, [q], [0.0], np.zeros((1, 2))))
+    for k in range(60):
+        stamp = BEGIN + 2 * k * MS
+        if k % 10 == 1:
+            q, qd = START + 1e-4 * k * np.array([1, -2]), 0.05 * np.array([1, -2])
+            called.give('/reference', points(stamp, [q], [0.0], [qd]))
         found.append(called.answer(state(stamp, START, np.zeros(2))))
     return found
+
+
+def chunks(called):
+    """Points without times."""
+    way = START + np.outer(np.arange(5), [0.01, -0.01])
+    return followed(called, points(0, way, np.zeros(5)), away=0.0)
 
 
 def poses(called):
@@ -198,7 +204,9 @@ MOTIONS = [
     (trajectory, {}, 'kd', [7.0, 3.0]),
     (swing, BY_HAND, 'lead_friction', 0.5),
     (trajectory, {}, 'start_tolerance', [0.01]),
-    (stream, {}, 'reference_shortest_period', 0.02),
+    (stream, {}, 'reference_window', 0.05),
+    (stream, {}, 'reference_prediction', 0.0),
+    (chunks, {}, 'policy_frequency', 100.0),
     (partial, {}, 'allow_partial_joints_goal', False),
     (trajectory, {}, 'constraints.trajectory', [0.02]),
     (trajectory, {'constraints.goal_time': 0.01}, 'constraints.goal', [0.01]),

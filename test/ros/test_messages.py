@@ -118,15 +118,22 @@ def test_a_reference_is_one_point():
             messages.one_point(wrong, ('a',))
 
 
-@pytest.mark.parametrize(
-    ('velocities', 'accelerations'), [([], []), ([4.0, 3.0], []), ([4.0, 3.0], [6.0, 5.0])]
-)
-def test_velocities_and_accelerations_that_a_reference_lacks_are_zero(velocities, accelerations):
-    given = point(0.0, [2.0, 1.0], velocities=velocities, accelerations=accelerations)
-    found = messages.reference(JointTrajectory(joint_names=['b', 'a'], points=[given]), ('a', 'b'))
-    assert found.q.tolist() == [1, 2]
-    assert found.qd.tolist() == ([3, 4] if velocities else [0, 0])
-    assert found.qdd.tolist() == ([5, 6] if accelerations else [0, 0])
+def test_a_window_has_the_times_of_its_points_or_those_of_a_frequency():
+    names = ('a', 'b')
+    rows = [[2.0, 1.0], [4.0, 3.0], [6.0, 5.0]]
+    timed = [point(0.1 * (k + 1), q, velocities=q[::-1]) for k, q in enumerate(rows)]
+    window = messages.window(JointTrajectory(joint_names=['b', 'a'], points=timed), names, 0.0)
+    np.testing.assert_allclose(window.times, [0.1, 0.2, 0.3])
+    np.testing.assert_array_equal(window.waypoint(2).q, [5, 6])
+    np.testing.assert_array_equal(window.waypoint(2).qd, [6, 5])
+    chunk = JointTrajectory(joint_names=['b', 'a'], points=[point(0.0, q) for q in rows])
+    found = messages.window(chunk, names, 50.0)
+    np.testing.assert_allclose(found.times, [0.02, 0.04, 0.06])
+    assert found.waypoint(0).qd is None
+    with pytest.raises(TrajectoryError, match='3 points have no time_from_start, and policy_freq'):
+        messages.window(chunk, names, 0.0)
+    with pytest.raises(TrajectoryError, match='no points'):
+        messages.window(JointTrajectory(joint_names=['b', 'a']), names, 50.0)
 
 
 def test_a_payload_has_each_of_its_numbers():

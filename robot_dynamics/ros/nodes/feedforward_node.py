@@ -6,7 +6,7 @@
 Subscribes
     joint_states             sensor_msgs/JointState           any order, extra joints ignored
     joint_trajectory         trajectory_msgs/JointTrajectory  a motion
-    reference                trajectory_msgs/JointTrajectory  one point: the next of a stream
+    reference                trajectory_msgs/JointTrajectory  the next of a stream
     target_pose              geometry_msgs/PoseStamped        the next of a stream, for a frame
     target_wrench            geometry_msgs/WrenchStamped      that a link exerts, likewise
     momentum_observer_node/contact  diagnostic_msgs/DiagnosticArray  if `on_collision`
@@ -347,6 +347,7 @@ class FeedforwardNode(RobotNode):
             word,
             self._description(),
             progress=motion.progress,
+            lag=motion.lag,
             detail=detail,
             outcome=motion.ending,
             warning=self.contact.lost,

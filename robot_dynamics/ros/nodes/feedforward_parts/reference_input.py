@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions that a node is to follow: trajectories, and streams of references."""
+"""Motions that a node is to follow: trajectories, and streams by `stream_input`."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -19,18 +18,19 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import Execution, Outcome, Phase
 from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.reference_following import ReferenceFollower
+from robot_dynamics.control.stream_following import StreamSettings
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import check_joints
 from robot_dynamics.control.transitions import stopping_time
 from robot_dynamics.core.friction.memory import FrictionModel, FrictionWithOffset
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros import health, messages, qos
-from robot_dynamics.ros.command_guard import CommandInputGuard
 from robot_dynamics.ros.feedforward_parameters import Settings
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
+from robot_dynamics.ros.nodes.feedforward_parts.stream_input import StreamInput
 from robot_dynamics.ros.part import Part
 
 
@@ -52,7 +52,7 @@ class ReferenceInput(Part):
 
     Attributes:
         follower: chooses the reference for every joint state.
-        guard: reports several streams of references.
+        streams: the part that receives streams.
     """
 
     follower: ReferenceFollower  # of the present robot
@@ -77,17 +77,15 @@ class ReferenceInput(Part):
         self._poses = poses
         self._node, self._joint_states = node, joint_states
         self._report, self._enabled = report, enabled
-        self._rejecting = False  # the last reference was rejected
         self._filled_out = node.create_publisher(
             JointTrajectory, '~/joint_trajectory_with_effort', qos.STREAM_OUT
         )
         node.create_subscription(
             JointTrajectory, 'joint_trajectory', self._on_trajectory, qos.COMMANDS_IN
         )
-        references = node.create_subscription(
-            JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
+        self.streams = node.add(
+            StreamInput(node, lambda: self.follower, self._check_ready, report, enabled)
         )
-        self.guard = node.add(CommandInputGuard(node, [references.topic_name]))
 
     def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Hold the arm at its next state."""
@@ -110,7 +108,7 @@ class ReferenceInput(Part):
             settings.start_tolerance,
             parameters.input_timeout,
             settings.tolerances,
-            parameters.reference_shortest_period,
+            StreamSettings(parameters.reference_window, parameters.reference_prediction),
         )
         self.follower.speed.target = parameters.speed_scale
         self.follower.poses = self._poses if settings.law is None else None
@@ -119,11 +117,6 @@ class ReferenceInput(Part):
             end = self.follower.stop if of_joints else self.follower.release
             end('control_law has changed')
             self._report('', '')
-
-    @override
-    def restart(self) -> None:
-        """Report the next reference that is rejected."""
-        self._rejecting = False
 
     @override
     def status(self) -> Status | None:
@@ -215,6 +208,11 @@ class ReferenceInput(Part):
         return self.follower.progress
 
     @property
+    def lag(self) -> float:
+        """Time [s] by which the reference lags behind a stream; NaN without one."""
+        return self.streams.lag
+
+    @property
     def ending(self) -> str:
         """How the trajectory that was accepted last has ended, and why; '' before that."""
         return self.follower.execution.ending
@@ -253,6 +251,8 @@ class ReferenceInput(Part):
             return
         if not message.points:
             return self.stop('stopped by a trajectory without points')
+        if self.streams.is_window(message):
+            return self.streams.follow_window(message)
         try:
             self.follow_trajectory(message, self.tolerances)
         except RobotDynamicsError as error:
@@ -331,25 +331,6 @@ class ReferenceInput(Part):
         speed = found.speed if choice == 'slow_down' else 1.0
         action = f'followed at {speed:.1%} of its speed' if speed < 1 else 'torques are clamped'
         return speed, f'{action}: {reasons}'
-
-    def _on_reference(self, message: JointTrajectory) -> None:
-        node = self._node
-        if not (node.active and self._enabled()):
-            return
-        try:
-            self._check_ready()
-            self.guard.reject_conflict()
-            reference = messages.reference(message, node.arm.model.joint_names)
-            stamp = messages.nanoseconds(message.header.stamp) or time.monotonic_ns()
-            self.follower.follow_reference(reference, stamp)
-        except RobotDynamicsError as error:
-            self.follower.break_stream()
-            node.reject('reference', error)
-            if not self._rejecting:
-                self._report(f'reference rejected: {error}', REJECTED)
-            self._rejecting = True
-        else:
-            self._rejecting = False
 
     def _check_ready(self) -> None:
         if self._settings.law is gravity_only:
