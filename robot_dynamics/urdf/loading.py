@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +41,7 @@ from robot_dynamics.urdf.elements import (
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
 from robot_dynamics.urdf.robot_files import robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
+from robot_dynamics.urdf.xacro_process import expanded
 
 ROUNDING = 1e-9  # of limits in rad or m
 
@@ -52,6 +53,8 @@ def load_urdf(
     locked_joints: Mapping[str, float] | None = None,
     tip_link: str | None = None,
     strict_inertials: bool = False,
+    xacro_arguments: Mapping[str, str] | None = None,
+    package_paths: Sequence[str | os.PathLike[str]] = (),
 ) -> RobotModel:
     """Return the robot of a URDF file or, with the suffix .xacro, of a xacro file.
 
@@ -64,6 +67,9 @@ def load_urdf(
         locked_joints: positions of locked joints [rad or m]; their links keep their mass.
         tip_link: keep only the coordinates that move this link, and lock the others at 0.
         strict_inertials: reject physically inconsistent inertias instead of warning.
+        xacro_arguments: values of the arguments of a .xacro file, by name.
+        package_paths: folders of packages, which `$(find ...)` in a .xacro file searches before
+            the ament index and the folders above the file.
 
     Raises:
         ModelError: the file cannot be read, or the description is wrong; the message names the
@@ -74,11 +80,11 @@ def load_urdf(
             <inertial>.
         UserWarning: the limits of a mimic joint narrow those of its leader.
         UserWarning: a joint has no position, velocity or effort limit; none is applied.
+        UserWarning: a .xacro file does not use an argument.
     """
-    try:
-        return _robot(urdf_text(path), gravity, locked_joints, tip_link, strict_inertials)
-    except ModelError as error:
-        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+    with named(path):
+        text = urdf_text(path, xacro_arguments, package_paths)
+        return _robot(text, gravity, locked_joints, tip_link, strict_inertials)
 
 
 def parse_urdf(
@@ -106,32 +112,41 @@ def parse_urdf(
 # -- files ----------------------------------------------------------------------------------
 
 
-def urdf_text(path: str | os.PathLike[str]) -> bytes | str:
+@contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin the errors of a description with the path of its file."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+
+
+def urdf_text(
+    path: str | os.PathLike[str],
+    xacro_arguments: Mapping[str, str] | None = None,
+    package_paths: Sequence[str | os.PathLike[str]] = (),
+) -> bytes | str:
     """Return the contents of a URDF file, or the expansion of a .xacro file.
 
+    Arguments and warnings are those of `load_urdf`.
+
     Raises:
-        ModelError: the file cannot be read or expanded.
+        ModelError: the file cannot be read or expanded, or is given arguments without being xacro.
     """
-    file = robot_file(path)
+    file, arguments = robot_file(path), xacro_arguments or {}
     try:
         with file.open('rb') as stream:
             contents = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or error
         raise ModelError(f'cannot read the file: {reason}') from error
-    return _expanded(file) if file.suffix == '.xacro' else contents
-
-
-def _expanded(file: Path) -> str:
-    """Return the URDF text of a xacro file, which is a trusted program."""
-    try:
-        import xacro
-    except ImportError as error:
-        raise ModelError('a .xacro file needs the xacro package: pip install xacro') from error
-    try:
-        return str(xacro.process_file(str(file)).toxml())
-    except Exception as error:  # expressions in the file may raise anything
-        raise ModelError(f'xacro failed: {error or type(error).__name__}') from error
+    if file.suffix == '.xacro':
+        return expanded(file, arguments, package_paths)
+    if arguments:
+        raise ModelError(
+            f'xacro arguments are given ({", ".join(arguments)}); expected a .xacro file, or none'
+        )
+    return contents
 
 
 # -- assembly -------------------------------------------------------------------------------
