@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from robot_dynamics.common.errors import ModelError
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import robot_file
 
 
@@ -78,6 +78,7 @@ def examine(
     package_paths: Sequence[Path] = (),
     reference: str | os.PathLike[str] | None = None,
     weight: float | None = None,
+    xacro_arguments: Mapping[str, str] | None = None,
 ) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
@@ -87,14 +88,19 @@ def examine(
             the parents of the file.
         reference: a description of the same robot to compare with, file or name.
         weight: kg, of the whole robot on its data sheet; None: not compared.
+        xacro_arguments: values of the arguments of a .xacro file, by name.
 
     Raises:
         ModelError: the file cannot be read, or is no robot description.
     """
-    with _named(path):
+    with named(path):
         folders = mesh_folders(robot_file(path), package_paths)
-    robot, text, expanded = _read(path, folders)
-    right = None if reference is None else _read(reference, ())[0]
+        contents = urdf_text(path, xacro_arguments, package_paths)
+        robot, text = _read(contents, folders)
+    right = None
+    if reference is not None:
+        with named(reference):
+            right, _ = _read(urdf_text(reference, None, package_paths), ())
     written = robot
     found = [*structure_findings(robot)]
     robot, readable = _read_repaired(robot, text, found, folders)
@@ -110,26 +116,13 @@ def examine(
     found += _doubts(robot, twins, found, right)
     found += _gravity(readable, robot, found)
     found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
-    return Examination(written, text, expanded, tuple(found))
+    return Examination(written, text, isinstance(contents, str), tuple(found))
 
 
-def _read(
-    path: str | os.PathLike[str], folders: Sequence[Path]
-) -> tuple[Description, bytes, bool]:
-    """Return a description, its text, and whether that was expanded from xacro."""
-    with _named(path):
-        contents = urdf_text(path)
-        text = contents.encode() if isinstance(contents, str) else contents
-        return read_description(text, folders), text, isinstance(contents, str)
-
-
-@contextmanager
-def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Begin the errors of a file with its name."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+def _read(contents: bytes | str, folders: Sequence[Path]) -> tuple[Description, bytes]:
+    """Return the description of a text, and the text as bytes."""
+    text = contents.encode() if isinstance(contents, str) else contents
+    return read_description(text, folders), text
 
 
 def _read_repaired(

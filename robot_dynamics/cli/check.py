@@ -14,12 +14,12 @@ from robot_dynamics.check.findings import KINDS, Fault, short
 from robot_dynamics.check.gravity_rules import gravity_torques
 from robot_dynamics.check.picture import draw
 from robot_dynamics.cli.options import (
-    add_package_path,
     add_robot,
     new_file,
     new_picture,
     number,
 )
+from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.files import write_file
 from robot_dynamics.common.reporting.figures import save
@@ -64,7 +64,6 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
-    add_package_path(parser)
     parser.add_argument(
         '--picture',
         type=new_picture,
@@ -77,7 +76,14 @@ def check(options: argparse.Namespace) -> int:
     """Print joints, limits and masses of a robot description, its faults and their repairs."""
     if options.only and not options.fix:
         raise RobotDynamicsError('--only chooses the repairs of --fix; expected --fix OUT.urdf')
-    examination = examine(options.robot, options.package_path, options.reference, options.weight)
+    with concise_warnings():
+        examination = examine(
+            options.robot,
+            options.package_path,
+            options.reference,
+            options.weight,
+            options.xacro_arguments,
+        )
     if examination.robot.model is not None:
         _print_model(examination.robot.model)
     _print_findings(examination)

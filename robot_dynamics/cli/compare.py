@@ -19,7 +19,7 @@ def add_compare_options(parser: argparse.ArgumentParser) -> None:
 
 def compare_robot(options: argparse.Namespace) -> int:
     """Compute a robot's dynamics by every formulation; exit code 1 if two of them differ."""
-    comparison = compare(read_robot(options.robot), states=options.states)
+    comparison = compare(read_robot(options), states=options.states)
     print(comparison.table())
     if options.picture is not None:
         plot(comparison, options.picture)

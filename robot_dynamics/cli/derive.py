@@ -37,7 +37,7 @@ def derive_robot(options: argparse.Namespace) -> int:
     Four joints with --numbers. Needs SymPy: pip install sympy, or in a checkout pip install
     '.[derive]'.
     """
-    model = read_robot(options.robot, tip_link=options.tip_link)
+    model = read_robot(options, tip_link=options.tip_link)
     derived = derive(model, options.notation, numbers=options.numbers, progress=_Progress())
     forms = {
         'latex': derived.latex,

@@ -85,7 +85,7 @@ def _add_variants(parser: argparse.ArgumentParser) -> None:
 def export(options: argparse.Namespace) -> int:
     """Write functions of a robot as a C header without dependencies, for CasADi or for CUDA."""
     _check_language(options)
-    arm = Dynamics(read_robot(options.robot, tip_link=options.tip_link))
+    arm = Dynamics(read_robot(options, tip_link=options.tip_link))
     name = identifier(arm.model.name) if options.name is None else options.name
     exported = functions(
         arm,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import concise_warnings, robot_text
 from robot_dynamics.cli.recording_options import (
     add_chain,
     add_compensated_efforts,
@@ -50,7 +50,7 @@ from robot_dynamics.identification.estimation.identified_files import (
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
 from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
-from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf
 
 EXIT_CODES = {WORSE: 1, UNKNOWN: 3}  # of verdicts
 
@@ -254,10 +254,7 @@ def _description(options: argparse.Namespace, recorded: set[str]) -> bytes:
     """
     files = ', '.join(map(str, options.bag))
     if options.robot is not None:
-        try:
-            contents = urdf_text(options.robot)
-        except ModelError as error:
-            raise ModelError(f'{options.robot}: {error}') from error
+        contents = robot_text(options)
         if options.robot.suffix == '.xacro':
             print(f'{options.robot} is expanded: the result is a URDF', file=sys.stderr)
     elif len(recorded) == 1:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +28,7 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
 from robot_dynamics.urdf.writing import write_urdf
+from robot_dynamics.urdf.xacro_process import ARGUMENT, xacro_arguments
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
 MAX_COUNT = 1_000_000  # of states or samples
@@ -43,7 +44,8 @@ def add_robot(
 ) -> None:
     """Add the robot of a verb: `robot`, a description, or `--dh`, a table that becomes one.
 
-    Verbs read the path `robot` alone, which `urdf_of_table` sets in the second case.
+    Verbs read the path `robot` alone, which `urdf_of_table` sets in the second case. Its
+    `xacro_arguments` are set by `with_xacro_arguments`.
 
     Args:
         parser: of the verb.
@@ -54,8 +56,10 @@ def add_robot(
     group = parser.add_mutually_exclusive_group(required=not absent)
     number: dict[str, Any] = {} if option.startswith('-') else {'nargs': '?'}
     known = (
-        f'path of a .urdf or .xacro file, or a robot by name: {", ".join(bundled_robots())}, '
-        'those of example-robot-data and robot_descriptions on this disk'
+        'path of a .urdf or .xacro file, with arguments as name:=value (a .xacro is a program: '
+        'open only those of a known source), or a robot by name: '
+        f'{", ".join(bundled_robots())}, those of example-robot-data and robot_descriptions on '
+        'this disk'
     )
     group.add_argument(
         option,
@@ -71,6 +75,35 @@ def add_robot(
         help='instead, a Denavit-Hartenberg table: a, alpha, d, theta, type, mass, com, inertia',
     )
     parser.add_argument('--convention', choices=CONVENTIONS, help='of --dh')
+    parser.add_argument(
+        '--package-path',
+        action='append',
+        default=[],
+        type=folder,
+        metavar='DIR',
+        help='folder with packages, or the folder of one: of meshes, and of $(find) in a .xacro '
+        '(repeatable)',
+    )
+
+
+def with_xacro_arguments(
+    words: Sequence[str], parse: Callable[[list[str]], argparse.Namespace]
+) -> argparse.Namespace:
+    """Return the options of a command line, those given as name:=value in `xacro_arguments`.
+
+    Args:
+        words: of the command line.
+        parse: reads all others.
+
+    Raises:
+        ModelError: an argument is given twice, or there is no description for it.
+    """
+    given = [word for word in words if ARGUMENT.fullmatch(word)]
+    options = parse([word for word in words if word not in given])
+    options.xacro_arguments = xacro_arguments(given)
+    if given and vars(options).get('robot') is None:
+        raise ModelError(f'{given[0]} is an argument of a .xacro file; expected its path as well')
+    return options
 
 
 @contextmanager
@@ -91,18 +124,6 @@ def urdf_of_table(options: argparse.Namespace) -> Iterator[None]:
     with TemporaryDirectory() as folder:
         options.robot = write_urdf(model, Path(folder, f'{table.stem}.urdf'))
         yield
-
-
-def add_package_path(group: Any) -> None:
-    """Add `--package-path`, which can be repeated, to a parser or a group of it."""
-    group.add_argument(
-        '--package-path',
-        action='append',
-        default=[],
-        type=folder,
-        metavar='DIR',
-        help='folder with packages of meshes, or the folder of one (repeatable)',
-    )
 
 
 def add_gravity(group: Any) -> None:

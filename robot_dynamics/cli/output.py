@@ -3,21 +3,42 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 
 
-def read_robot(path: Path, **options: Any) -> RobotModel:
-    """Return the robot of a description; its warnings are printed. Options as `load_urdf`."""
+def read_robot(options: argparse.Namespace, **chosen: Any) -> RobotModel:
+    """Return the robot of the options; its warnings are printed.
+
+    Args:
+        options: of `add_robot`.
+        chosen: as of `parse_urdf`.
+    """
     with concise_warnings():
-        return load_urdf(path, **options)
+        return load_robot(options, **chosen)
+
+
+def load_robot(options: argparse.Namespace, **chosen: Any) -> RobotModel:
+    """Return the robot of the options with its warnings. Arguments as `read_robot`."""
+    text = robot_text(options)
+    with named(options.robot):
+        return parse_urdf(text, **chosen)
+
+
+def robot_text(options: argparse.Namespace) -> str | bytes:
+    """Return the URDF text of the robot of the options, which is read and expanded once."""
+    if 'urdf' not in options:
+        with concise_warnings(), named(options.robot):
+            options.urdf = urdf_text(options.robot, options.xacro_arguments, options.package_path)
+    text: str | bytes = options.urdf
+    return text
 
 
 @contextmanager

@@ -21,7 +21,7 @@ def add_precompile_options(parser: argparse.ArgumentParser) -> None:
 
 def precompile(options: argparse.Namespace) -> int:
     """Compile every program of a robot into the cache, so that first calls are fast."""
-    arm = Dynamics(read_robot(options.robot))
+    arm = Dynamics(read_robot(options))
     names = arm.precompilable(options.frame)
     began = time.perf_counter()
     for name in names:

@@ -59,7 +59,7 @@ def simulate_robot(options: argparse.Namespace) -> int:
             f'--duration {options.duration:g} in steps of --time-step {options.time_step:g} is '
             f'{steps:.3g} steps; expected 1 to {MAX_COUNT}'
         )
-    arm = Dynamics(read_robot(options.robot)).without_friction()
+    arm = Dynamics(read_robot(options)).without_friction()
     q, qd = state(arm.model, options)
     simulator = Simulator(
         arm,

@@ -21,7 +21,7 @@ def add_terms_options(parser: argparse.ArgumentParser) -> None:
 
 def terms(options: argparse.Namespace) -> int:
     """Print the mass matrix, Coriolis matrix and gravity torque of a state."""
-    arm = Dynamics(read_robot(options.robot))
+    arm = Dynamics(read_robot(options))
     q, qd = state(arm.model, options)
     M, C, g = arm.terms(q, qd)
     with np.printoptions(precision=6, suppress=True, linewidth=160, threshold=sys.maxsize):

@@ -6,8 +6,7 @@ from __future__ import annotations
 import argparse
 
 from robot_dynamics.cli.options import add_robot, count, number, seed
-from robot_dynamics.cli.output import read_robot
-from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.cli.output import read_robot, robot_text
 from robot_dynamics.validation.comparison import TOLERANCE, validate
 from robot_dynamics.validation.engine_report import NOTHING_COMPARED
 from robot_dynamics.validation.engines import ENGINES
@@ -51,9 +50,9 @@ def validate_robot(options: argparse.Namespace) -> int:
     missing or changes an inertia of the URDF, MuJoCo or Pinocchio are used, and the report names
     the reason.
     """
-    model = read_robot(options.robot)
+    model = read_robot(options)
     report = validate(
-        urdf_text(options.robot),
+        robot_text(options),
         model=model,
         states=options.states,
         seed=options.seed,

@@ -94,16 +94,20 @@ def bag(tmp_path_factory):
 
 
 def test_folders_of_packages_exist(tmp_path, capsys):
-    """By the same option in every verb that reads meshes."""
+    """By the same option in every verb that has a robot, which may be a .xacro with $(find)."""
     missing = tmp_path / 'no'
-    for verb in ('check', 'excite', 'view'):
+    for verb in ('check', 'excite', 'terms'):
         words = [verb, ELBOW, '--package-path', str(tmp_path), '--package-path', str(missing)]
         code, shown, errors = ending(words, capsys)
         assert (code, shown) == (2, '')
         assert f'argument --package-path: {missing} is not a folder' in errors
         assert errors.count('\n') == 1
-    having = [verb for verb, parser in verbs().items() if '--package-path' in parser.format_help()]
-    assert sorted(having) == ['check', 'excite', 'view']
+    helps = {verb: parser.format_help() for verb, parser in verbs().items()}
+    having, robots = (
+        {verb for verb, text in helps.items() if option in text}
+        for option in ('--package-path', '--dh')
+    )
+    assert {'check', 'excite', 'view', 'terms'} <= having == robots
 
 
 def test_the_options_are_found():
