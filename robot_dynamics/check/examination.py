@@ -20,6 +20,7 @@ from robot_dynamics.check.gravity_rules import gravity_findings
 from robot_dynamics.check.inertia_rules import inertia_findings
 from robot_dynamics.check.joint_rules import axis_findings, limit_findings
 from robot_dynamics.check.placement_rules import placement_findings
+from robot_dynamics.check.portable_rules import portable_findings
 from robot_dynamics.check.reference_rules import reference_findings
 from robot_dynamics.check.structure_rules import structure_findings
 from robot_dynamics.check.twin_rules import (
@@ -31,6 +32,7 @@ from robot_dynamics.check.twin_rules import (
 from robot_dynamics.check.twins import Twins, find_twins
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.urdf.deviations import NOT_UTF8
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
@@ -78,6 +80,7 @@ def examine(
     package_paths: Sequence[Path] = (),
     reference: str | os.PathLike[str] | None = None,
     weight: float | None = None,
+    portable: bool = False,
 ) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
@@ -87,16 +90,20 @@ def examine(
             the parents of the file.
         reference: a description of the same robot to compare with, file or name.
         weight: kg, of the whole robot on its data sheet; None: not compared.
+        portable: whether to find what other programs read differently.
 
     Raises:
-        ModelError: the file cannot be read, or is no robot description.
+        ModelError: the file, or that of the reference, cannot be read.
     """
     with _named(path):
         folders = mesh_folders(robot_file(path), package_paths)
     robot, text, expanded = _read(path, folders)
     right = None if reference is None else _read(reference, ())[0]
+    if right is not None and not right.links:
+        raise ModelError(f'{reference}: {right.rejection}')
     written = robot
     found = [*structure_findings(robot)]
+    found += portable_findings(robot, text) if portable else []
     robot, readable = _read_repaired(robot, text, found, folders)
     different = [] if right is None else list(reference_findings(robot, right))
     # Rules of inertias, twins and gravity see the joints where they should be.
@@ -118,9 +125,15 @@ def _read(
 ) -> tuple[Description, bytes, bool]:
     """Return a description, its text, and whether that was expanded from xacro."""
     with _named(path):
-        contents = urdf_text(path)
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter('always')
+            contents = urdf_text(path)
         text = contents.encode() if isinstance(contents, str) else contents
-        return read_description(text, folders), text, isinstance(contents, str)
+        robot = read_description(text, folders)
+        for warning in map(str, (one.message for one in seen)):
+            if warning.startswith(NOT_UTF8) and robot.links:
+                robot.remarks.add(NOT_UTF8, warning.removeprefix(f'{NOT_UTF8}: '))
+        return robot, text, isinstance(contents, str)
 
 
 @contextmanager

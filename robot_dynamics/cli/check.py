@@ -64,6 +64,11 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
+    parser.add_argument(
+        '--portable',
+        action='store_true',
+        help='find what other programs read as another robot, or not at all',
+    )
     add_package_path(parser)
     parser.add_argument(
         '--picture',
@@ -77,7 +82,13 @@ def check(options: argparse.Namespace) -> int:
     """Print joints, limits and masses of a robot description, its faults and their repairs."""
     if options.only and not options.fix:
         raise RobotDynamicsError('--only chooses the repairs of --fix; expected --fix OUT.urdf')
-    examination = examine(options.robot, options.package_path, options.reference, options.weight)
+    examination = examine(
+        options.robot,
+        options.package_path,
+        options.reference,
+        options.weight,
+        options.portable,
+    )
     if examination.robot.model is not None:
         _print_model(examination.robot.model)
     _print_findings(examination)
@@ -94,6 +105,9 @@ def check(options: argparse.Namespace) -> int:
 
 def _fix(examination: Examination, options: argparse.Namespace) -> None:
     """Write the repaired description, and print what it changes of the gravity torques."""
+    if not examination.robot.links:
+        print(f'{options.fix}: not written; there is no robot to repair')
+        return
     repaired, done = examination.repaired(options.only)
     write_file(options.fix, repaired)
     what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
