@@ -16,7 +16,7 @@ from robot_dynamics.check.description import Description, Joint
 from robot_dynamics.check.findings import Fault
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.findings import Repair
-from robot_dynamics.urdf.deviations import MIMICS_FREE
+from robot_dynamics.urdf.deviations import MIMICS_FREE, UNKNOWN_ATTRIBUTES, UNKNOWN_ELEMENTS
 from robot_dynamics.urdf.rules import MIN_AXIS, checked_element
 
 
@@ -24,8 +24,12 @@ def structure_findings(robot: Description) -> Iterator[Fault]:
     """Yield the faults of single elements, then those of the tree."""
     found = [*_elements(robot), *_names(robot), *_tree(robot), *_mimics(robot)]
     yield from found
-    for sentence in robot.remarks.sentences(besides=MIMICS_FREE):
-        yield Fault('warning', 'deviation', robot.root.get('name', ''), sentence, tag='robot')
+    for kind, sentence in zip(robot.remarks, robot.remarks.sentences(), strict=True):
+        # What is not used changes nothing; mimics are findings of their own.
+        unused = kind in (UNKNOWN_ATTRIBUTES, UNKNOWN_ELEMENTS)
+        if kind != MIMICS_FREE:
+            severity, name = 'info' if unused else 'warning', robot.root.get('name', '')
+            yield Fault(severity, 'deviation', name, sentence, tag='robot')
     known = any(f.severity == 'error' for f in found)
     if robot.rejection and not known and not any(map(axis_is_zero, robot.joints.values())):
         name = robot.root.get('name', 'robot')

@@ -52,11 +52,9 @@ class Remarks(dict[str, list[str]]):
         if name not in names:
             names.append(name)
 
-    def sentences(self, besides: str = '') -> Iterator[str]:
-        """Yield one sentence per kind, with its names, but not that of a kind that is given."""
+    def sentences(self) -> Iterator[str]:
+        """Yield one sentence per kind, with its names."""
         for sentence, names in self.items():
-            if sentence == besides:
-                continue
             more = f', ... ({len(names)} in all)' if len(names) > MOST_NAMES else ''
             yield f'{sentence}: {", ".join(names[:MOST_NAMES])}{more}'
 
