@@ -64,11 +64,8 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
-    parser.add_argument(
-        '--portable',
-        action='store_true',
-        help='find what other programs read as another robot, or not at all',
-    )
+    words = 'find what other programs read as another robot, or not at all'
+    parser.add_argument('--portable', action='store_true', help=words)
     add_package_path(parser)
     parser.add_argument(
         '--picture',

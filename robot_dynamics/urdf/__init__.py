@@ -5,6 +5,7 @@ Input: a file or its text. Output: a model whose every number is checked, or an 
 names the element. Other wings use `load_urdf`, `parse_urdf` and `urdf_text` (loading).
 
 reader, elements, rules  the text as records; their numbers, defaults and rules
+deviations               what deviates from URDF and has one meaning; other formats
 loading, tree, link_frames    xacro, payloads and locked joints; records to a model; its frames
 geometry                 primitives, meshes and volumes of links
 editing, physics_only    changes of a text that keep all other bytes; a text without geometry

@@ -129,8 +129,12 @@ class Drawing:
             radius, height = shape.size
             node = scene.add_cylinder(name, radius=radius, height=height, **look, **place)
         elif shape.kind == 'capsule':
-            vertices, faces = _capsule(*shape.size)
-            node = scene.add_mesh_simple(name, vertices, faces, **look, **place)
+            radius, height = shape.size
+            node = scene.add_cylinder(name, radius=radius, height=height, **look, **place)
+            for end in (-height / 2, height / 2):
+                at = {**place, 'position': shape.pose[:3, 3] + end * shape.pose[:3, 2]}
+                ball = scene.add_icosphere(f'{name}_{end:g}', radius=radius, **look, **at)
+                self._meshes.append(ball)
         elif shape.kind == 'sphere':
             node = scene.add_icosphere(name, radius=shape.size[0], **look, **place)
         elif mesh is None:
@@ -398,15 +402,6 @@ def wxyz(R: Array) -> Array:
 def rotation(wxyz: Array) -> Array:
     """Return the rotation matrix of a quaternion (w, x, y, z): the inverse of `wxyz`."""
     return quaternion_rotation(np.roll(wxyz, -1))
-
-
-def _capsule(radius: float, length: float) -> tuple[Array, Array]:
-    """Return vertices (k, 3) and faces (m, 3) of a capsule along z, about its centre."""
-    import trimesh
-
-    surface = trimesh.creation.capsule(height=length, radius=radius)
-    vertices = surface.vertices - surface.bounds.mean(axis=0)
-    return vertices.astype(np.float32), surface.faces.astype(np.uint32)
 
 
 def _com_radii(model: RobotModel, reach: float) -> Array:

@@ -83,10 +83,9 @@ class ReferenceEngine:
         """
         self.model = model
         self._title = title(engine)
-        self.notes: tuple[str, ...] = ()
         urdf, reason = for_engines(urdf)
-        if reason:
-            self.notes = (f'{self._title} has read the text as this package writes it: {reason}',)
+        own = f'{self._title} has read the text as this package writes it: {reason}'
+        self.notes: tuple[str, ...] = (own,) if reason else ()
         original = original_text(urdf)
         self._process = EngineProcess(engine, timeout=timeout)
         try:
