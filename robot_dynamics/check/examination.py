@@ -20,6 +20,7 @@ from robot_dynamics.check.gravity_rules import gravity_findings
 from robot_dynamics.check.inertia_rules import inertia_findings
 from robot_dynamics.check.joint_rules import axis_findings, limit_findings
 from robot_dynamics.check.placement_rules import placement_findings
+from robot_dynamics.check.portable_rules import portable_findings
 from robot_dynamics.check.reference_rules import reference_findings
 from robot_dynamics.check.structure_rules import structure_findings
 from robot_dynamics.check.twin_rules import (
@@ -31,6 +32,7 @@ from robot_dynamics.check.twin_rules import (
 from robot_dynamics.check.twins import Twins, find_twins
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.urdf.deviations import NOT_UTF8
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
@@ -79,6 +81,7 @@ def examine(
     reference: str | os.PathLike[str] | None = None,
     weight: float | None = None,
     xacro_arguments: Mapping[str, str] | None = None,
+    portable: bool = False,
 ) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
@@ -89,20 +92,20 @@ def examine(
         reference: a description of the same robot to compare with, file or name.
         weight: kg, of the whole robot on its data sheet; None: not compared.
         xacro_arguments: values of the arguments of a .xacro file, by name.
+        portable: whether to find what other programs read differently.
 
     Raises:
-        ModelError: the file cannot be read, or is no robot description.
+        ModelError: the file, or that of the reference, cannot be read.
     """
     with named(path):
         folders = mesh_folders(robot_file(path), package_paths)
-        contents = urdf_text(path, xacro_arguments, package_paths)
-        robot, text = _read(contents, folders)
-    right = None
-    if reference is not None:
-        with named(reference):
-            right, _ = _read(urdf_text(reference, None, package_paths), ())
+    robot, text, expanded = _read(path, folders, xacro_arguments, package_paths)
+    right = None if reference is None else _read(reference, (), None, package_paths)[0]
+    if right is not None and not right.links:
+        raise ModelError(f'{reference}: {right.rejection}')
     written = robot
     found = [*structure_findings(robot)]
+    found += portable_findings(robot, text) if portable else []
     robot, readable = _read_repaired(robot, text, found, folders)
     different = [] if right is None else list(reference_findings(robot, right))
     # Rules of inertias, twins and gravity see the joints where they should be.
@@ -116,13 +119,28 @@ def examine(
     found += _doubts(robot, twins, found, right)
     found += _gravity(readable, robot, found)
     found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
-    return Examination(written, text, isinstance(contents, str), tuple(found))
+    return Examination(written, text, expanded, tuple(found))
 
 
-def _read(contents: bytes | str, folders: Sequence[Path]) -> tuple[Description, bytes]:
-    """Return the description of a text, and the text as bytes."""
-    text = contents.encode() if isinstance(contents, str) else contents
-    return read_description(text, folders), text
+def _read(
+    path: str | os.PathLike[str],
+    folders: Sequence[Path],
+    xacro_arguments: Mapping[str, str] | None,
+    package_paths: Sequence[Path],
+) -> tuple[Description, bytes, bool]:
+    """Return a description, its text, and whether that was expanded from xacro."""
+    with named(path):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter('always')
+            contents = urdf_text(path, xacro_arguments, package_paths)
+        text = contents.encode() if isinstance(contents, str) else contents
+        robot = read_description(text, folders)
+    for warning in map(str, (one.message for one in seen)):
+        if not warning.startswith(NOT_UTF8):
+            warnings.warn(warning, UserWarning, stacklevel=3)
+        elif robot.links:
+            robot.remarks.add(NOT_UTF8, warning.removeprefix(f'{NOT_UTF8}: '))
+    return robot, text, isinstance(contents, str)
 
 
 def _read_repaired(

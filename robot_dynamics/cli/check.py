@@ -64,6 +64,8 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
+    words = 'find what other programs read as another robot, or not at all'
+    parser.add_argument('--portable', action='store_true', help=words)
     parser.add_argument(
         '--picture',
         type=new_picture,
@@ -83,6 +85,7 @@ def check(options: argparse.Namespace) -> int:
             options.reference,
             options.weight,
             options.xacro_arguments,
+            options.portable,
         )
     if examination.robot.model is not None:
         _print_model(examination.robot.model)
@@ -100,6 +103,9 @@ def check(options: argparse.Namespace) -> int:
 
 def _fix(examination: Examination, options: argparse.Namespace) -> None:
     """Write the repaired description, and print what it changes of the gravity torques."""
+    if not examination.robot.links:
+        print(f'{options.fix}: not written; there is no robot to repair')
+        return
     repaired, done = examination.repaired(options.only)
     write_file(options.fix, repaired)
     what = 'the URDF expanded from xacro' if examination.expanded else 'the description'

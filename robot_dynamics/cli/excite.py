@@ -40,7 +40,7 @@ LIMITS = {
     'lower': 'position limit, rad or m',
     'upper': 'position limit, rad or m',
     'velocity': 'rad/s or m/s',
-    'acceleration': 'rad/s^2 or m/s^2 (to the velocity limit in 0.25 s)',
+    'acceleration': 'rad/s^2 or m/s^2 (else of the description, or 0.25 s to full speed)',
     'effort': 'N m or N',
 }
 

@@ -29,7 +29,8 @@ from robot_dynamics.core.model.builder import build_tree
 from robot_dynamics.core.model.coordinates import friction_of_coordinates
 from robot_dynamics.core.model.inertia import Inertial, combined, inconsistency, transformed
 from robot_dynamics.core.model.joints import joint_transform
-from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.core.model.robot_model import RATE_LIMITS, STANDARD_GRAVITY, RobotModel
+from robot_dynamics.urdf.deviations import NOT_UTF8, UTF8, Remarks, encoding_of, in_utf8
 from robot_dynamics.urdf.elements import (
     is_revolute,
     joint_friction,
@@ -81,6 +82,8 @@ def load_urdf(
         UserWarning: the limits of a mimic joint narrow those of its leader.
         UserWarning: a joint has no position, velocity or effort limit; none is applied.
         UserWarning: a .xacro file does not use an argument.
+        UserWarning: the description deviates from the specification and is read all the same; one
+            per kind, see `deviations`.
     """
     with named(path):
         text = urdf_text(path, xacro_arguments, package_paths)
@@ -146,7 +149,15 @@ def urdf_text(
         raise ModelError(
             f'xacro arguments are given ({", ".join(arguments)}); expected a .xacro file, or none'
         )
-    return contents
+    return _in_utf8(contents)
+
+
+def _in_utf8(contents: bytes) -> bytes:
+    """Return a description in UTF-8; warn of another encoding that it declares."""
+    encoding = encoding_of(contents)
+    if encoding != UTF8:
+        warnings.warn(f'{NOT_UTF8}: {encoding}', UserWarning, stacklevel=3)
+    return in_utf8(contents)
 
 
 # -- assembly -------------------------------------------------------------------------------
@@ -167,7 +178,8 @@ def _robot(
     tip_link: str | None,
     strict_inertials: bool,
 ) -> RobotModel:
-    robot = read_urdf(xml_text)
+    remarks = Remarks()
+    robot = read_urdf(xml_text, remarks)
     tree = link_tree(robot)
     motions = joint_motions(tree, locked_joints or {}, tip_link)
     inertials = {name: link_inertial(link) for name, link in tree.links.items()}
@@ -185,7 +197,7 @@ def _robot(
         raise ModelError('; '.join(problems))
     for problem in problems:
         warnings.warn(f'robot {robot.name!r}: {problem}', InertialWarning, stacklevel=3)
-    for problem in (*_unlimited(model, tree.joints), *narrowed):
+    for problem in (*remarks.sentences(), *_unlimited(model, tree.joints), *narrowed):
         warnings.warn(f'robot {robot.name!r}: {problem}', UserWarning, stacklevel=3)
     return model
 
@@ -238,6 +250,9 @@ def _model(
         lower=np.array([limit.lower for limit in limits]),
         upper=np.array([limit.upper for limit in limits]),
         velocity_limit=np.array([limit.velocity for limit in limits]),
+        acceleration_limit=np.array([limit.acceleration for limit in limits]),
+        deceleration_limit=np.array([limit.deceleration for limit in limits]),
+        jerk_limit=np.array([limit.jerk for limit in limits]),
         effort_limit=np.array([limit.effort for limit in limits]),
         **friction_of_coordinates(S, *friction),
         link_names=tuple(frames),
@@ -272,7 +287,7 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
     joints are not used: the leader has the motor.
     """
     lower, upper = model.lower.copy(), model.upper.copy()
-    velocity = model.velocity_limit.copy()
+    rates = {name.removesuffix('_limit'): getattr(model, name).copy() for name in RATE_LIMITS}
     sentences = []
     for i, (joint, *_) in enumerate(bodies):
         if joint.mimic is None:
@@ -280,7 +295,7 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
         j = int(np.flatnonzero(model.S[i])[0])
         k, own = float(model.S[i, j]), joint_limits(joint)
         low, high = sorted((end - float(model.s0[i])) / k + 0.0 for end in (own.lower, own.upper))
-        speed = own.velocity / abs(k)
+        slow = {rate: getattr(own, rate) / abs(k) for rate in rates}
         name = model.joint_names[j]
         # A difference of rounding size does not bind.
         slack = ROUNDING * max(1.0, abs(float(model.s0[i])) / abs(k))
@@ -291,16 +306,18 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
                 f'joint {name!r} no range and are not applied: they require [{low:g}, {high:g}], '
                 f'its own limits are [{lower[j]:g}, {upper[j]:g}]'
             )
-        elif closer or speed < velocity[j] * (1 - ROUNDING):
+        elif closer or any(slow[rate] < rates[rate][j] * (1 - ROUNDING) for rate in rates):
             lower[j], upper[j] = max(low, lower[j]), min(high, upper[j])
-            velocity[j] = min(speed, velocity[j])
+            for rate, value in slow.items():
+                rates[rate][j] = min(value, rates[rate][j])
+            stated = [rate for rate in rates if rate == 'velocity' or np.isfinite(rates[rate][j])]
             sentences.append(
                 f'the limits of mimic joint {joint.name!r} narrow those of joint {name!r} to '
-                f'[{lower[j]:g}, {upper[j]:g}], velocity {velocity[j]:g}'
+                f'[{lower[j]:g}, {upper[j]:g}], '
+                f'{", ".join(f"{rate} {rates[rate][j]:g}" for rate in stated)}'
             )
-    if sentences:
-        model = replace(model, lower=lower, upper=upper, velocity_limit=velocity)
-    return model, sentences
+    limits = {f'{rate}_limit': values for rate, values in rates.items()}
+    return replace(model, lower=lower, upper=upper, **limits), sentences
 
 
 def _checked(gravity: ArrayLike) -> Array:
