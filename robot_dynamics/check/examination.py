@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import ArrayLike
+
 from robot_dynamics.check.body_rules import asset_findings, frame_findings, payload_findings
 from robot_dynamics.check.density_rules import density_findings, weight_findings
 from robot_dynamics.check.description import Description, read_description
@@ -31,7 +33,7 @@ from robot_dynamics.check.twin_rules import (
 )
 from robot_dynamics.check.twins import Twins, find_twins
 from robot_dynamics.common.errors import ModelError
-from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.urdf.deviations import NOT_UTF8
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
@@ -82,6 +84,7 @@ def examine(
     weight: float | None = None,
     xacro_arguments: Mapping[str, str] | None = None,
     portable: bool = False,
+    gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
@@ -93,6 +96,7 @@ def examine(
         weight: kg, of the whole robot on its data sheet; None: not compared.
         xacro_arguments: values of the arguments of a .xacro file, by name.
         portable: whether to find what other programs read differently.
+        gravity: (3,) gravity vector, base frame, m/s^2.
 
     Raises:
         ModelError: the file, or that of the reference, cannot be read.
@@ -117,7 +121,7 @@ def examine(
     found += different + _without(places + plausible, different)
     found = _without_unsafe_repairs(found)
     found += _doubts(robot, twins, found, right)
-    found += _gravity(readable, robot, found)
+    found += _gravity(readable, robot, found, gravity)
     found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
     return Examination(written, text, expanded, tuple(found))
 
@@ -217,7 +221,9 @@ def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     yield from by_twin.values()
 
 
-def _gravity(text: bytes, robot: Description, found: list[Fault]) -> list[Fault]:
+def _gravity(
+    text: bytes, robot: Description, found: list[Fault], gravity: ArrayLike
+) -> list[Fault]:
     """Return the findings about the gravity torques of the repaired robot."""
     model = robot.model
     # What would be blamed on the weight otherwise; remarks would take away masses.
@@ -226,7 +232,9 @@ def _gravity(text: bytes, robot: Description, found: list[Fault]) -> list[Fault]
     if model is not None and changes:
         with suppress(ModelError):
             model = parsed(edited(text, changes))
-    return [] if model is None else list(gravity_findings(robot, model))
+    if model is None:
+        return []
+    return list(gravity_findings(robot, model.with_gravity(gravity)))
 
 
 def parsed(text: bytes) -> RobotModel:

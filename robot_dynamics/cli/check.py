@@ -14,7 +14,9 @@ from robot_dynamics.check.findings import KINDS, Fault, short
 from robot_dynamics.check.gravity_rules import gravity_torques
 from robot_dynamics.check.picture import draw
 from robot_dynamics.cli.options import (
+    add_gravity,
     add_robot,
+    gravity_in_base,
     new_file,
     new_picture,
     number,
@@ -37,6 +39,7 @@ RANGE_SHARES = (0.25, 0.5, 0.75)  # of the position ranges: postures of --fix
 def add_check_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `check`."""
     add_robot(parser)
+    add_gravity(parser)
     parser.add_argument('--strict', action='store_true', help='warnings are errors: exit code 1')
     parser.add_argument('--json', type=new_file, metavar='FILE', help='write all findings')
     parser.add_argument(
@@ -86,6 +89,7 @@ def check(options: argparse.Namespace) -> int:
             options.weight,
             options.xacro_arguments,
             options.portable,
+            gravity_in_base(options),
         )
     if examination.robot.model is not None:
         _print_model(examination.robot.model)
@@ -116,7 +120,10 @@ def _fix(examination: Examination, options: argparse.Namespace) -> None:
     before = examination.robot.model
     if not done or before is None:
         return
-    old, new = (gravity_torques(model, RANGE_SHARES) for model in (before, parsed(repaired)))
+    old, new = (
+        gravity_torques(model.with_gravity(gravity_in_base(options)), RANGE_SHARES)
+        for model in (before, parsed(repaired))
+    )
     print('gravity torques before and after, at shares of the position ranges:')
     print_table(
         ('joint', *(f'{100 * share:g} %' for share in RANGE_SHARES)),

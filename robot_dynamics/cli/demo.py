@@ -22,13 +22,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
 from robot_dynamics.cli.demo_touch import demo_touch
 from robot_dynamics.cli.options import (
+    add_gravity,
     add_robot,
+    gravity_in_base,
     integer,
+    mounting,
     new_file,
     new_picture,
     number,
@@ -44,6 +48,7 @@ from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
 from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import robot_file
 
@@ -55,6 +60,7 @@ REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # di
 def add_demo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `demo`."""
     add_robot(parser, '--robot', absent=str(ROBOT), default=ROBOT)
+    add_gravity(parser)
     parser.add_argument(
         '--duration', type=number(0.01, 3600.0), default=DURATION, help='of each run, s (10)'
     )
@@ -96,9 +102,12 @@ def demo(options: argparse.Namespace) -> int:
     contacts of a simulated arm are compared with those it feels, see docs/guides/contact.md.
     """
     if options.touch:
-        given = options.robot, options.xacro_arguments, options.duration
-        if given != (ROBOT, {}, DURATION):
-            raise ModelError('--touch takes no --robot and no --duration: the arm is the panda')
+        given = options.robot, options.xacro_arguments, mounting(options), options.duration
+        if given != (ROBOT, {}, {}, DURATION):
+            raise ModelError(
+                '--touch takes no --robot, --duration, --gravity and --base-orientation: the arm '
+                'is the panda, upright'
+            )
         return demo_touch(options)
     if options.view is not None:
         raise ModelError('--view shows --touch only')
@@ -109,7 +118,12 @@ def demo_tracking(options: argparse.Namespace) -> int:
     """Return the exit code of the demonstration with nodes; see `demo`."""
     with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed
-    robot = demo_robot(options.robot, options.xacro_arguments, options.package_path)
+    robot = demo_robot(
+        options.robot,
+        options.xacro_arguments,
+        options.package_path,
+        gravity_in_base(options),
+    )
     real = None
     if options.realistic is not None:
         real = hardware(options.realistic, robot.urdf, robot.arm.model, TIME_STEP)
@@ -117,7 +131,8 @@ def demo_tracking(options: argparse.Namespace) -> int:
     trajectory = motion.trajectory(robot.arm.model.joint_names)
     introduce(robot, motion, real)
     gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)
-    parameters = node_parameters(robot.source, robot.locked, motion.home, gains)
+    source = robot.source | mounting(options)
+    parameters = node_parameters(source, robot.locked, motion.home, gains)
     try:
         results = [both_runs(parameters, trajectory, '', options)]
         if real is not None:
@@ -192,6 +207,7 @@ def demo_robot(
     path: Path,
     xacro_arguments: Mapping[str, str] | None = None,
     package_paths: Sequence[Path] = (),
+    gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> DemoRobot:
     """Return the robot of a file or of a bundled robot's name, for simulation.
 
@@ -204,7 +220,7 @@ def demo_robot(
     path = robot_file(path)
     with concise_warnings(), named(path):
         contents = urdf_text(path, xacro_arguments, package_paths)
-        model = parse_urdf(contents)
+        model = parse_urdf(contents, gravity=gravity)
     massless = model.massless_joints()
     if len(massless) == model.n:
         raise ModelError(f'{path}: no joint moves a mass; a simulation needs at least one')
@@ -214,7 +230,7 @@ def demo_robot(
     if locked:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            model = parse_urdf(contents, locked_joints=locked)
+            model = parse_urdf(contents, gravity=gravity, locked_joints=locked)
     # Nodes know no --package-path.
     source = (
         {'robot_description': contents}

@@ -25,7 +25,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def node_parameters(
-    source: Mapping[str, str], locked: Mapping[str, float], home: Array, gains: Gains
+    source: Mapping[str, Any], locked: Mapping[str, float], home: Array, gains: Gains
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters of each node that differ from those in `config/`.
 
@@ -33,7 +33,7 @@ def node_parameters(
     fast as the machine allows.
 
     Args:
-        source: parameters of the description.
+        source: parameters of the description and of gravity.
         locked: positions of the locked joints, rad or m.
         home: (n,) positions at the start.
         gains: of the feedback.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
+from robot_dynamics.cli.options import add_gravity, finite, mounting, new_file, nonzero
 from robot_dynamics.cli.output import concise_warnings, robot_text
 from robot_dynamics.cli.recording_options import (
     add_chain,
@@ -228,8 +228,7 @@ def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
         'tip_link': options.tip_link,
         'locked_joints': list(locked),
         'locked_positions': list(locked.values()),
-        'gravity': options.gravity,
-        'base_orientation': options.base_orientation,
+        **mounting(options),
         'effort_gravity_compensated': options.effort_gravity_compensated,
     }
     return {name: value for name, value in parameters.items() if value}

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,6 +28,7 @@ from robot_dynamics.core.model.dh import CONVENTIONS, load_dh
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
+from robot_dynamics.ros.robot_parameters import RobotParameters
 from robot_dynamics.urdf.writing import write_urdf
 from robot_dynamics.urdf.xacro_process import ARGUMENT, xacro_arguments
 
@@ -127,12 +129,22 @@ def urdf_of_table(options: argparse.Namespace) -> Iterator[None]:
 
 
 def add_gravity(group: Any) -> None:
-    """Add `--gravity` and `--base-orientation` to a parser or a group of it."""
-    for name, quantity in (
-        ('gravity', 'gravity vector, m/s^2 (0 0 -9.81)'),
-        ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
+    """Add `--gravity` and `--base-orientation`, parameters of nodes, to a parser or a group."""
+    for name, words, quantity in (
+        ('gravity', 'X Y Z', 'gravity vector, m/s^2 (0 0 -9.81)'),
+        (
+            'base_orientation',
+            'ROLL PITCH YAW',
+            'of the base in the frame of --gravity, rad (0 0 0; upside down: 3.14159 0 0)',
+        ),
     ):
-        group.add_argument(f'--{name}', type=finite, nargs=3, metavar='X', help=quantity)
+        group.add_argument(
+            f'--{name.replace("_", "-")}',
+            type=number(*specs(RobotParameters)[name].bounds),
+            nargs=3,
+            metavar=tuple(words.split()),
+            help=quantity,
+        )
 
 
 def add_graph(group: Any, awaited: str, when: str = '') -> None:
@@ -308,6 +320,22 @@ def new_animation(text: str) -> Path:
 
 
 # -- values that depend on the robot --------------------------------------------------------
+
+
+def mounting(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the given options of `add_gravity`, as parameters of the nodes."""
+    names = ('gravity', 'base_orientation')
+    return {name: x for name in names if (x := getattr(options, name)) is not None}
+
+
+def gravity_in_base(options: argparse.Namespace, given: RobotParameters | None = None) -> Array:
+    """Return the gravity vector (3,) in the base frame, m/s^2.
+
+    Args:
+        options: of `add_gravity`; they replace
+        given: the parameters of a file.
+    """
+    return replace(given or RobotParameters(), **mounting(options)).gravity_in_base()
 
 
 def state(model: RobotModel, options: argparse.Namespace) -> tuple[Array, Array]:

@@ -16,13 +16,14 @@ from robot_dynamics.cli.options import (
     add_gravity,
     add_robot,
     finite,
+    gravity_in_base,
     non_negative,
     nonzero,
     positive,
 )
 from robot_dynamics.cli.output import load_robot, read_robot
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
-from robot_dynamics.common.spatial import Array, rotation_rpy
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.kinematics import jacobian
 from robot_dynamics.core.model.joint_values import per_joint
@@ -185,9 +186,8 @@ def chosen(options: argparse.Namespace, given: MeasuredParameters | None = None)
         given: the parameters of a file.
     """
     given = given or MeasuredParameters()
-    R = rotation_rpy(*(options.base_orientation or given.base_orientation))
     return {
-        'gravity': R.T @ np.array(options.gravity or given.gravity),
+        'gravity': gravity_in_base(options, given),
         'tip_link': options.tip_link or given.tip_link or None,
         'locked_joints': _locked(options.lock) if options.lock else given.locked(),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import argparse
 
-from robot_dynamics.cli.options import add_robot, count, number, seed
+from robot_dynamics.cli.options import add_gravity, add_robot, count, gravity_in_base, number, seed
 from robot_dynamics.cli.output import read_robot, robot_text
 from robot_dynamics.validation.comparison import TOLERANCE, validate
 from robot_dynamics.validation.engine_report import NOTHING_COMPARED
@@ -15,6 +15,7 @@ from robot_dynamics.validation.engines import ENGINES
 def add_validate_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `validate`."""
     add_robot(parser)
+    add_gravity(parser)
     add = parser.add_argument
     add('--states', type=count(), default=100, help='number of random states (100)')
     add('--seed', type=seed, default=0, help='of the random states (0)')
@@ -50,7 +51,7 @@ def validate_robot(options: argparse.Namespace) -> int:
     missing or changes an inertia of the URDF, MuJoCo or Pinocchio are used, and the report names
     the reason.
     """
-    model = read_robot(options)
+    model = read_robot(options, gravity=gravity_in_base(options))
     report = validate(
         robot_text(options),
         model=model,

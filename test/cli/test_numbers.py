@@ -21,6 +21,22 @@ BASE = {
     'validate': [ELBOW, '--states', '2', '--engine', 'mujoco'],
     'compare': [ELBOW, '--states', '1'],
     'simulate': [ELBOW, '--duration', '0.01'],
+    'derive': [ELBOW],
+    # A frame that no function uses is rejected before the files are written.
+    'export': [
+        ELBOW,
+        *[
+            '--language',
+            'c',
+            '--functions',
+            'gravity_torque',
+            '--frame',
+            'link1',
+            '--output',
+            'no',
+        ],
+    ],
+    'precompile': ['/no'],  # rejected before anything is compiled
     'excite': [ELBOW, '--effort', '1e-9', '--harmonics', '1'],  # no posture, so no search
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
     'trajectory': [MOTION, '--robot', ELBOW],

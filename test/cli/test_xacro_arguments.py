@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arguments of xacro files, name:=value, on every verb that has a robot."""
 
-import numpy as np
 import pytest
 import urdf_text
+from verbs import WORDS, words_of, write_inputs
 
 from robot_dynamics import cli
 from robot_dynamics.cli.commands import parser
@@ -13,33 +13,7 @@ HEAD = '<robot name="test" xmlns:xacro="http://www.ros.org/wiki/xacro">'
 BODY = urdf_text.chain(urdf_text.LIMIT).partition('>')[2].partition('</robot>')[0]
 LIMITED = BODY.replace('upper="2"', 'upper="$(arg reach)"')
 BAD = 'reach:=-9'  # rejected: lower > upper
-
-# Words with which a verb reads its robot ROBOT, which is in the folder {}.
-VERBS = {
-    'terms': 'ROBOT',
-    'gains': 'ROBOT',
-    'validate': 'ROBOT',
-    'compare': 'ROBOT',
-    'derive': 'ROBOT',
-    'simulate': 'ROBOT',
-    'monte-carlo': 'ROBOT',
-    'precompile': 'ROBOT',
-    'excite': 'ROBOT',
-    'view': 'ROBOT',
-    'export': 'ROBOT --language c --functions gravity_torque --output {}/c',
-    'demo': '--robot ROBOT',
-    'trajectory': '{}/motion.yaml --robot ROBOT',
-    'evaluate': '{}/run.csv --robot ROBOT',
-    'payload': '{}/run.csv --robot ROBOT --link l1',
-    'thresholds': '{}/run.csv --robot ROBOT --output {}/out.yaml',
-    'identify': '{}/run.csv --robot ROBOT',
-}
 OTHERS = {'check', 'record', 'send'}
-MOTION = """joint_names: [j1]
-points:
-- {positions: [0.1], velocities: [0], time_from_start: {sec: 0, nanosec: 0}}
-- {positions: [0.6], velocities: [0], time_from_start: {sec: 2, nanosec: 0}}
-"""
 
 
 @pytest.fixture
@@ -56,11 +30,7 @@ def run(capsys):
 @pytest.fixture
 def file(tmp_path):
     """Return a xacro file with the argument `reach`, beside a recording and a motion."""
-    (tmp_path / 'motion.yaml').write_text(MOTION)
-    rows = [f'{t},{np.sin(t)},{np.cos(t)},1' for t in np.arange(0, 4, 0.01)]
-    (tmp_path / 'run.csv').write_text(
-        '\n'.join(['# effort: torques', 'time,j1.q,j1.qd,j1.effort', *rows])
-    )
+    write_inputs(tmp_path)
     file = tmp_path / 'arm.xacro'
     file.write_text(f'{HEAD}{LIMITED}</robot>')
     return file
@@ -68,14 +38,14 @@ def file(tmp_path):
 
 def test_the_table_of_verbs_is_complete():
     (verbs,) = (a.choices for a in parser()._actions if a.choices)
-    assert set(verbs) == VERBS.keys() | OTHERS
+    assert set(verbs) == WORDS.keys() | OTHERS
 
 
-@pytest.mark.parametrize('verb', VERBS)
+@pytest.mark.parametrize('verb', WORDS)
 def test_every_verb_takes_arguments_and_names_a_missing_one(run, file, verb):
     if verb in ('demo', 'view'):
         pytest.importorskip('rclpy' if verb == 'demo' else 'viser')
-    words = VERBS[verb].replace('ROBOT', str(file)).format(*[file.parent] * 2).split()
+    words = words_of(verb, file)
     code, _, error = run(verb, *words)
     assert (code, 'expected reach:=VALUE' in error) == (2, True), error
     code, _, error = run(verb, *words, BAD)
