@@ -21,13 +21,14 @@ from robot_dynamics.cli.options import (
     new_picture,
     number,
 )
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.output import concise_warnings, gravity_remark
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.files import write_file
 from robot_dynamics.common.reporting.figures import save
 from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.reporting.numbers import plural
 from robot_dynamics.common.reporting.tables import print_table
+from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.core.model.robot_model import RobotModel
 
 MAX_LINES = 12  # of one kind; --json lists all
@@ -92,7 +93,7 @@ def check(options: argparse.Namespace) -> int:
             gravity_in_base(options),
         )
     if examination.robot.model is not None:
-        _print_model(examination.robot.model)
+        _print_model(examination.robot.model.with_gravity(gravity_in_base(options)))
     _print_findings(examination)
     if options.json:
         write_json(options.json, examination.to_json())
@@ -160,6 +161,8 @@ def _print_model(model: RobotModel) -> None:
         ('moving body', 'parent', 'mass', 'centre of mass'),
         [(name, at, short(mass), short(com)) for name, at, mass, com in bodies],
     )
+    if unloaded_by_gravity(model).all() and model.gravity.any():
+        print(gravity_remark(model))
     print()
 
 

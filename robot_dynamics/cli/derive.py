@@ -8,7 +8,7 @@ import sys
 import time
 
 from robot_dynamics.cli.options import add_gravity, add_robot, gravity_in_base
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import gravity_remark, read_robot
 from robot_dynamics.textbook.derivation.derivation import derive
 from robot_dynamics.textbook.derivation.notations import NOTATIONS
 
@@ -46,6 +46,8 @@ def derive_robot(options: argparse.Namespace) -> int:
         'regressor': derived.regressor_latex,
     }
     print(forms[options.form]().rstrip())
+    if remark := gravity_remark(model):
+        print(f'note: {remark}', file=sys.stderr)
     return 0
 
 

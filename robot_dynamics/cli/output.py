@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 
@@ -39,6 +42,25 @@ def robot_text(options: argparse.Namespace) -> str | bytes:
             options.urdf = urdf_text(options.robot, options.xacro_arguments, options.package_path)
     text: str | bytes = options.urdf
     return text
+
+
+def gravity_remark(model: RobotModel) -> str:
+    """Return which joints have g = 0 in every posture by the direction of gravity, '' for none."""
+    unloaded = unloaded_by_gravity(model)
+    if not (unloaded.any() and model.gravity.any()):
+        return ''
+    parts = []
+    for relation, kind in (('parallel', model.angular), ('perpendicular', ~model.angular)):
+        names = [model.joint_names[j] for j in np.flatnonzero(unloaded & kind)]
+        if names:
+            verb, axes = ('has', 'its axis is') if len(names) == 1 else ('have', 'their axes are')
+            parts.append(f'{", ".join(names)} {verb} g = 0: {axes} {relation} to gravity')
+    if unloaded.all():
+        parts.append(
+            'for an arm that is mounted otherwise: --base-orientation ROLL PITCH YAW or '
+            '--gravity X Y Z'
+        )
+    return '; '.join(parts)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from robot_dynamics.cli.options import add_gravity, add_robot, add_state, gravity_in_base, state
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import gravity_remark, read_robot
 from robot_dynamics.core.dynamics import Dynamics
 
 
@@ -34,4 +34,6 @@ def terms(options: argparse.Namespace) -> int:
             ('gravity torque g', g),
         ):
             print(f'{name}\n{value}\n')
+    if remark := gravity_remark(arm.model):
+        print(remark)
     return 0

@@ -21,6 +21,10 @@ AXES = (f'<axis xyz="0 0 1"/>{urdf_text.LIMIT}', f'<axis xyz="0 1 0"/>{urdf_text
 RPY = (0.4, -1.1, 0.7)
 MOUNTED = ('--base-orientation', *RPY)
 INVALID = [np.nan] * 3
+TABLE = """a, alpha, d, theta, type, mass, com, inertia
+0.4, 0, 0, 0, revolute, 3, -0.2 0 0, 0.0009 0.0404 0.0404
+0.3, 0, 0, 0, revolute, 1.5, -0.15 0 0, 0.0003 0.0114 0.0114
+"""
 
 
 @pytest.fixture
@@ -152,3 +156,40 @@ def test_beyond_the_range_of_the_parameter_is_rejected(run, arm, capsys):
     with pytest.raises(SystemExit):
         run('terms', arm, '--base-orientation', 0, 90, 180)
     assert 'is 180; expected a number from -100 to 100' in capsys.readouterr().err
+
+
+# -- the remark -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('words', 'remark'),
+    [
+        ((), 'j1 has g = 0: its axis is parallel to gravity'),
+        (('--base-orientation', 3.141592653589793, 0, 0), 'j1 has g = 0: its axis is parallel'),
+        (('--base-orientation', 0.01, 0, 0), ''),
+        (('--gravity', 0, 9.81, 0), ''),  # j2 is parallel to it in one posture only
+        (('--gravity', 0, 0, 0), ''),
+    ],
+)
+def test_terms_names_the_joints_without_gravity_torque(run, arm, words, remark):
+    output = run('terms', arm, *words)[1]
+    assert remark in output
+    assert output.count('has g = 0') == bool(remark)
+
+
+def test_a_table_with_vertical_axes_names_the_options(run, tmp_path):
+    (tmp_path / 'arm.csv').write_text(TABLE)
+    words = ('--dh', tmp_path / 'arm.csv', '--convention', 'standard')
+    told = 'joint1, joint2 have g = 0: their axes are parallel to gravity; for an arm that'
+    for verb in ('terms', 'check', 'derive'):
+        output = ''.join(run(verb, *words)[1:])
+        assert told in output
+        assert output.count('--base-orientation ROLL PITCH YAW or --gravity X Y Z') == 1
+        assert 'g = 0' not in ''.join(run(verb, *words, '--gravity', 0, -9.81, 0)[1:])
+
+
+def test_a_slide_across_gravity_has_none(run, arm):
+    slide = '<axis xyz="1 0 0"/><limit lower="-1" upper="2" velocity="3" effort="40"/>'
+    arm.write_text(urdf_text.chain(slide, kind='prismatic'))
+    assert 'j1 has g = 0: its axis is perpendicular to gravity' in run('terms', arm)[1]
+    assert 'g = 0' not in run('terms', arm, '--base-orientation', 0, 0.1, 0)[1]
