@@ -174,7 +174,7 @@ def nodes(context):
     check_namespace(arguments)
     check_packages(arguments)
     check_files(arguments, 'params_file', 'markers_params_file', 'observer_params_file')
-    urdf = description(arguments)
+    urdf = description(arguments['robot_description_file'], arguments['xacro_arguments'])
     frame = arguments['fixed_frame'] or arguments['frame_prefix'] + root_link(urdf)
     discovery = [
         SetEnvironmentVariable(name, file, condition=when('quick_discovery'))
@@ -197,7 +197,7 @@ def nodes(context):
             'state_publisher_node',
             share('config', 'state_publisher_node.yaml'),
             {
-                'robot_description_file': text('robot_description_file'),
+                'robot_description': ParameterValue(urdf, value_type=str),
                 'frame_prefix': text('frame_prefix'),
             },
             condition=when('state_publisher', 'robot_dynamics'),

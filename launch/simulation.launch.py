@@ -109,6 +109,7 @@ ARGUMENTS = [
 ]
 SHARED = (
     'robot_description_file',
+    'xacro_arguments',
     'namespace',
     'frame_prefix',
     'use_sim_time',
@@ -154,13 +155,13 @@ def compute(context, computed):
         'feedforward_params_file',
         'validator_params_file',
     )
-    description(arguments)
+    file, words = arguments['robot_description_file'], arguments['xacro_arguments']
+    description(file, words)
     computed['time_step'] = number(arguments, 'time_step', *TIME_STEP)
     computed['real_time_factor'] = number(arguments, 'real_time_factor', *REAL_TIME_FACTOR)
     computed['gains'] = {}
     if arguments['gains'] == 'from_robot':
-        file = arguments['robot_description_file']
-        computed['gains'] = feedback_gains(file, computed['time_step'])
+        computed['gains'] = feedback_gains(file, computed['time_step'], words)
 
 
 def nodes(context, computed):

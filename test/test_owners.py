@@ -64,6 +64,7 @@ OWNERS = [
         files=(
             'common/reporting/json_files.py',
             'ros/messages.py',  # label of a message
+            'urdf/xacro_process.py',  # messages between two processes
         ),
     ),
     Row(

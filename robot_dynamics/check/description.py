@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree.ElementTree import Element
 
@@ -21,10 +22,11 @@ from robot_dynamics.common.made_once import made_once
 from robot_dynamics.common.spatial import Array, pose, rotation_rpy
 from robot_dynamics.core.model.inertia import Inertial, symmetric
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.urdf.deviations import Remarks, normalize
 from robot_dynamics.urdf.geometry.link_solids import Geometry, Solid, link_geometry
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.urdf.reader import xml_root
-from robot_dynamics.urdf.rules import DEFAULTS, MAX_NUMBER, MOVING_TYPES, TENSOR
+from robot_dynamics.urdf.reader import read_urdf, xml_root
+from robot_dynamics.urdf.rules import DEFAULTS, MAX_NUMBER, MOVING_TYPES, TENSOR, completed
 
 MIN_MASSES = 3  # fewer have no median
 MIN_LENGTH = 1e-3  # m
@@ -88,6 +90,7 @@ class Description:
     joints: Mapping[str, Joint]
     model: RobotModel | None  # None if it cannot be built
     rejection: str | None  # why
+    remarks: Remarks = field(default_factory=Remarks)  # what was read although it deviates
 
     @made_once
     def inward(self) -> Mapping[str, Joint]:
@@ -143,22 +146,27 @@ def read_description(text: bytes, folders: Sequence[Path]) -> Description:
         text: the URDF.
         folders: where meshes are searched.
 
-    Raises:
-        ModelError: it is no XML, or its root is not <robot>.
+    A text that is no robot description is one without links, with the reason as its rejection.
     """
-    root = xml_root(text)
-    if root.tag != 'robot':
-        raise ModelError(f'the root element is <{root.tag}>; expected <robot>')
+    remarks = Remarks()
+    try:
+        root = xml_root(text)
+        normalize(root, Remarks())
+    except ModelError as error:
+        return Description(Element('robot'), {}, {}, None, str(error))
+    completed(root)
     links = {link.get('name', ''): _link(link, folders) for link in root.findall('link')}
     joints = {joint.get('name', ''): _joint(joint) for joint in root.findall('joint')}
     model, rejection = None, None
+    with suppress(ModelError):
+        read_urdf(text, remarks)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
             model = parse_urdf(text)
     except ModelError as error:
         rejection = str(error)
-    return Description(root, _with_skeletons(links, joints), joints, model, rejection)
+    return Description(root, _with_skeletons(links, joints), joints, model, rejection, remarks)
 
 
 def _link(link: Element, folders: Sequence[Path]) -> Link:

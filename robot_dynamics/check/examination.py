@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import ArrayLike
 
 from robot_dynamics.check.body_rules import asset_findings, frame_findings, payload_findings
 from robot_dynamics.check.density_rules import density_findings, weight_findings
@@ -20,6 +22,7 @@ from robot_dynamics.check.gravity_rules import gravity_findings
 from robot_dynamics.check.inertia_rules import inertia_findings
 from robot_dynamics.check.joint_rules import axis_findings, limit_findings
 from robot_dynamics.check.placement_rules import placement_findings
+from robot_dynamics.check.portable_rules import portable_findings
 from robot_dynamics.check.reference_rules import reference_findings
 from robot_dynamics.check.structure_rules import structure_findings
 from robot_dynamics.check.twin_rules import (
@@ -30,10 +33,11 @@ from robot_dynamics.check.twin_rules import (
 )
 from robot_dynamics.check.twins import Twins, find_twins
 from robot_dynamics.common.errors import ModelError
-from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.urdf.deviations import NOT_UTF8
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import robot_file
 
 
@@ -78,6 +82,9 @@ def examine(
     package_paths: Sequence[Path] = (),
     reference: str | os.PathLike[str] | None = None,
     weight: float | None = None,
+    xacro_arguments: Mapping[str, str] | None = None,
+    portable: bool = False,
+    gravity: ArrayLike = STANDARD_GRAVITY,
 ) -> Examination:
     """Return the findings about a URDF or xacro file, or a bundled robot.
 
@@ -87,16 +94,22 @@ def examine(
             the parents of the file.
         reference: a description of the same robot to compare with, file or name.
         weight: kg, of the whole robot on its data sheet; None: not compared.
+        xacro_arguments: values of the arguments of a .xacro file, by name.
+        portable: whether to find what other programs read differently.
+        gravity: (3,) gravity vector, base frame, m/s^2.
 
     Raises:
-        ModelError: the file cannot be read, or is no robot description.
+        ModelError: the file, or that of the reference, cannot be read.
     """
-    with _named(path):
+    with named(path):
         folders = mesh_folders(robot_file(path), package_paths)
-    robot, text, expanded = _read(path, folders)
-    right = None if reference is None else _read(reference, ())[0]
+    robot, text, expanded = _read(path, folders, xacro_arguments, package_paths)
+    right = None if reference is None else _read(reference, (), None, package_paths)[0]
+    if right is not None and not right.links:
+        raise ModelError(f'{reference}: {right.rejection}')
     written = robot
     found = [*structure_findings(robot)]
+    found += portable_findings(robot, text) if portable else []
     robot, readable = _read_repaired(robot, text, found, folders)
     different = [] if right is None else list(reference_findings(robot, right))
     # Rules of inertias, twins and gravity see the joints where they should be.
@@ -108,28 +121,30 @@ def examine(
     found += different + _without(places + plausible, different)
     found = _without_unsafe_repairs(found)
     found += _doubts(robot, twins, found, right)
-    found += _gravity(readable, robot, found)
+    found += _gravity(readable, robot, found, gravity)
     found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
     return Examination(written, text, expanded, tuple(found))
 
 
 def _read(
-    path: str | os.PathLike[str], folders: Sequence[Path]
+    path: str | os.PathLike[str],
+    folders: Sequence[Path],
+    xacro_arguments: Mapping[str, str] | None,
+    package_paths: Sequence[Path],
 ) -> tuple[Description, bytes, bool]:
     """Return a description, its text, and whether that was expanded from xacro."""
-    with _named(path):
-        contents = urdf_text(path)
+    with named(path):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter('always')
+            contents = urdf_text(path, xacro_arguments, package_paths)
         text = contents.encode() if isinstance(contents, str) else contents
-        return read_description(text, folders), text, isinstance(contents, str)
-
-
-@contextmanager
-def _named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Begin the errors of a file with its name."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+        robot = read_description(text, folders)
+    for warning in map(str, (one.message for one in seen)):
+        if not warning.startswith(NOT_UTF8):
+            warnings.warn(warning, UserWarning, stacklevel=3)
+        elif robot.links:
+            robot.remarks.add(NOT_UTF8, warning.removeprefix(f'{NOT_UTF8}: '))
+    return robot, text, isinstance(contents, str)
 
 
 def _read_repaired(
@@ -206,7 +221,9 @@ def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     yield from by_twin.values()
 
 
-def _gravity(text: bytes, robot: Description, found: list[Fault]) -> list[Fault]:
+def _gravity(
+    text: bytes, robot: Description, found: list[Fault], gravity: ArrayLike
+) -> list[Fault]:
     """Return the findings about the gravity torques of the repaired robot."""
     model = robot.model
     # What would be blamed on the weight otherwise; remarks would take away masses.
@@ -215,7 +232,9 @@ def _gravity(text: bytes, robot: Description, found: list[Fault]) -> list[Fault]
     if model is not None and changes:
         with suppress(ModelError):
             model = parsed(edited(text, changes))
-    return [] if model is None else list(gravity_findings(robot, model))
+    if model is None:
+        return []
+    return list(gravity_findings(robot, model.with_gravity(gravity)))
 
 
 def parsed(text: bytes) -> RobotModel:

@@ -29,6 +29,8 @@ class Kind(NamedTuple):
 KINDS = {
     'invalid-element': Kind('syntax', 'the description is rejected, or the value is not used'),
     'invalid-geometry': Kind('syntax', 'view and excite reject the description'),
+    'deviation': Kind('syntax', 'other programs may reject the description, or read it otherwise'),
+    'not-portable': Kind('syntax', 'other programs read another robot, or none'),
     'duplicate-name': Kind('topology', 'one of the two elements is ignored or replaces the other'),
     'unknown-link': Kind('topology', 'the links beyond the joint are not part of the robot'),
     'two-parents': Kind('topology', 'a URDF is a tree; the kinematic loop cannot be described'),

@@ -16,6 +16,7 @@ from robot_dynamics.check.description import Description, Joint
 from robot_dynamics.check.findings import Fault
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.findings import Repair
+from robot_dynamics.urdf.deviations import MIMICS_FREE, UNKNOWN_ATTRIBUTES, UNKNOWN_ELEMENTS
 from robot_dynamics.urdf.rules import MIN_AXIS, checked_element
 
 
@@ -23,6 +24,12 @@ def structure_findings(robot: Description) -> Iterator[Fault]:
     """Yield the faults of single elements, then those of the tree."""
     found = [*_elements(robot), *_names(robot), *_tree(robot), *_mimics(robot)]
     yield from found
+    for kind, sentence in zip(robot.remarks, robot.remarks.sentences(), strict=True):
+        # What is not used changes nothing; mimics are findings of their own.
+        unused = kind in (UNKNOWN_ATTRIBUTES, UNKNOWN_ELEMENTS)
+        if kind != MIMICS_FREE:
+            severity, name = 'info' if unused else 'warning', robot.root.get('name', '')
+            yield Fault(severity, 'deviation', name, sentence, tag='robot')
     known = any(f.severity == 'error' for f in found)
     if robot.rejection and not known and not any(map(axis_is_zero, robot.joints.values())):
         name = robot.root.get('name', 'robot')
@@ -45,7 +52,7 @@ def _elements(robot: Description) -> Iterator[Fault]:
         except ModelError as error:
             if not (element.tag == 'joint' and name in zero_axes and '<axis>' in str(error)):
                 label, repair = name or f'number {position}', _without_commas(element, position)
-                message = f'{error}; without decimal commas it is valid' if repair else str(error)
+                message = f'{error}; with repaired numbers it is valid' if repair else str(error)
                 yield Fault(
                     'error', 'invalid-element', label, message, repair, element.tag, proved=True
                 )
@@ -55,14 +62,17 @@ def _elements(robot: Description) -> Iterator[Fault]:
 
 
 def _without_commas(element: Element, position: int) -> tuple[Repair, ...]:
-    """Return the repairs of numbers with commas, if they make an element valid."""
+    """Return the repairs of numbers with commas or as 0.1f, if they make an element valid."""
     meant, repairs = deepcopy(element), []
     for path, owner, key in _attributes(meant):
         text = owner.get(key, '')
         # 1,500 may be 1.5 or 1500.
         ambiguous = re.fullmatch(r'\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*', text)
         marked = ',' in text and not ambiguous and any(map(str.isdigit, text))
-        for new in (text.replace(',', '.'), text.replace(',', ' ')) if marked else ():
+        candidates = [text.replace(',', '.'), text.replace(',', ' ')] if marked else []
+        if re.fullmatch(r'\s*[-+]?[\d.]+f\s*', text):  # a literal of C
+            candidates = [text.replace('f', '')]
+        for new in candidates:
             with suppress(ValueError):
                 numbers = [float(word) for word in new.split()]
                 owner.set(key, new)
@@ -132,6 +142,8 @@ def _mimics(robot: Description) -> Iterator[Fault]:
             continue
         leader = robot.joints.get(mimic.get('joint', ''))
         if leader is None or not leader.moves:
-            problem = 'is not defined' if leader is None else f'is {leader.type}'
+            severity, problem = 'error', f'is {"" if leader is None else leader.type}'
+            if leader is None:
+                severity, problem = 'warning', 'is not defined, so it moves freely'
             message = f'mimics {mimic.get("joint")!r}, which {problem}; expected a moving joint'
-            yield Fault('error', 'mimic-leader', element.get('name', ''), message, tag='joint')
+            yield Fault(severity, 'mimic-leader', element.get('name', ''), message, tag='joint')

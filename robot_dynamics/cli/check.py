@@ -14,18 +14,21 @@ from robot_dynamics.check.findings import KINDS, Fault, short
 from robot_dynamics.check.gravity_rules import gravity_torques
 from robot_dynamics.check.picture import draw
 from robot_dynamics.cli.options import (
-    add_package_path,
+    add_gravity,
     add_robot,
+    gravity_in_base,
     new_file,
     new_picture,
     number,
 )
+from robot_dynamics.cli.output import concise_warnings, gravity_remark
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.files import write_file
 from robot_dynamics.common.reporting.figures import save
 from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.reporting.numbers import plural
 from robot_dynamics.common.reporting.tables import print_table
+from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.core.model.robot_model import RobotModel
 
 MAX_LINES = 12  # of one kind; --json lists all
@@ -37,6 +40,7 @@ RANGE_SHARES = (0.25, 0.5, 0.75)  # of the position ranges: postures of --fix
 def add_check_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `check`."""
     add_robot(parser)
+    add_gravity(parser)
     parser.add_argument('--strict', action='store_true', help='warnings are errors: exit code 1')
     parser.add_argument('--json', type=new_file, metavar='FILE', help='write all findings')
     parser.add_argument(
@@ -64,7 +68,8 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
-    add_package_path(parser)
+    words = 'find what other programs read as another robot, or not at all'
+    parser.add_argument('--portable', action='store_true', help=words)
     parser.add_argument(
         '--picture',
         type=new_picture,
@@ -77,9 +82,18 @@ def check(options: argparse.Namespace) -> int:
     """Print joints, limits and masses of a robot description, its faults and their repairs."""
     if options.only and not options.fix:
         raise RobotDynamicsError('--only chooses the repairs of --fix; expected --fix OUT.urdf')
-    examination = examine(options.robot, options.package_path, options.reference, options.weight)
+    with concise_warnings():
+        examination = examine(
+            options.robot,
+            options.package_path,
+            options.reference,
+            options.weight,
+            options.xacro_arguments,
+            options.portable,
+            gravity_in_base(options),
+        )
     if examination.robot.model is not None:
-        _print_model(examination.robot.model)
+        _print_model(examination.robot.model.with_gravity(gravity_in_base(options)))
     _print_findings(examination)
     if options.json:
         write_json(options.json, examination.to_json())
@@ -94,6 +108,9 @@ def check(options: argparse.Namespace) -> int:
 
 def _fix(examination: Examination, options: argparse.Namespace) -> None:
     """Write the repaired description, and print what it changes of the gravity torques."""
+    if not examination.robot.links:
+        print(f'{options.fix}: not written; there is no robot to repair')
+        return
     repaired, done = examination.repaired(options.only)
     write_file(options.fix, repaired)
     what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
@@ -104,7 +121,10 @@ def _fix(examination: Examination, options: argparse.Namespace) -> None:
     before = examination.robot.model
     if not done or before is None:
         return
-    old, new = (gravity_torques(model, RANGE_SHARES) for model in (before, parsed(repaired)))
+    old, new = (
+        gravity_torques(model.with_gravity(gravity_in_base(options)), RANGE_SHARES)
+        for model in (before, parsed(repaired))
+    )
     print('gravity torques before and after, at shares of the position ranges:')
     print_table(
         ('joint', *(f'{100 * share:g} %' for share in RANGE_SHARES)),
@@ -141,6 +161,8 @@ def _print_model(model: RobotModel) -> None:
         ('moving body', 'parent', 'mass', 'centre of mass'),
         [(name, at, short(mass), short(com)) for name, at, mass, com in bodies],
     )
+    if unloaded_by_gravity(model).all() and model.gravity.any():
+        print(gravity_remark(model))
     print()
 
 

@@ -22,7 +22,7 @@ from robot_dynamics.cli.export import add_export_options, export
 from robot_dynamics.cli.gains import add_gains_options, gains
 from robot_dynamics.cli.identify import add_identify_options, identify_robot
 from robot_dynamics.cli.monte_carlo import add_monte_carlo_options, monte_carlo
-from robot_dynamics.cli.options import urdf_of_table
+from robot_dynamics.cli.options import urdf_of_table, with_xacro_arguments
 from robot_dynamics.cli.payload import add_payload_options, payload
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
 from robot_dynamics.cli.record import add_record_options, record_topics
@@ -54,7 +54,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     given = [part for word in words for part in _parts(word)]
     options = argparse.Namespace()
     try:
-        options = parser().parse_args(given)
+        options = with_xacro_arguments(given, parser().parse_args)
         verb: Callable[[argparse.Namespace], int] = options.verb
         with urdf_of_table(options):
             return verb(options)

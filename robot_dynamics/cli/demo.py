@@ -17,18 +17,22 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.cli.demo_hardware import TRACKING, Hardware, hardware
 from robot_dynamics.cli.demo_nodes import NODES, TIME_STEP, node_parameters, started_nodes
 from robot_dynamics.cli.demo_touch import demo_touch
 from robot_dynamics.cli.options import (
+    add_gravity,
     add_robot,
+    gravity_in_base,
     integer,
+    mounting,
     new_file,
     new_picture,
     number,
@@ -44,7 +48,8 @@ from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
+from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import robot_file
 
 LINES = 5  # of progress, per run
@@ -55,6 +60,7 @@ REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # di
 def add_demo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `demo`."""
     add_robot(parser, '--robot', absent=str(ROBOT), default=ROBOT)
+    add_gravity(parser)
     parser.add_argument(
         '--duration', type=number(0.01, 3600.0), default=DURATION, help='of each run, s (10)'
     )
@@ -96,8 +102,12 @@ def demo(options: argparse.Namespace) -> int:
     contacts of a simulated arm are compared with those it feels, see docs/guides/contact.md.
     """
     if options.touch:
-        if (options.robot, options.duration) != (ROBOT, DURATION):
-            raise ModelError('--touch takes no --robot and no --duration: the arm is the panda')
+        given = options.robot, options.xacro_arguments, mounting(options), options.duration
+        if given != (ROBOT, {}, {}, DURATION):
+            raise ModelError(
+                '--touch takes no --robot, --duration, --gravity and --base-orientation: the arm '
+                'is the panda, upright'
+            )
         return demo_touch(options)
     if options.view is not None:
         raise ModelError('--view shows --touch only')
@@ -108,15 +118,21 @@ def demo_tracking(options: argparse.Namespace) -> int:
     """Return the exit code of the demonstration with nodes; see `demo`."""
     with ros_needed('demo'):
         from robot_dynamics.cli.demo_client import DemoFailed
-    robot = demo_robot(options.robot)
+    robot = demo_robot(
+        options.robot,
+        options.xacro_arguments,
+        options.package_path,
+        gravity_in_base(options),
+    )
     real = None
     if options.realistic is not None:
-        real = hardware(options.realistic, robot.path, robot.arm.model, TIME_STEP)
+        real = hardware(options.realistic, robot.urdf, robot.arm.model, TIME_STEP)
     motion = swing(robot.arm, options.duration)
     trajectory = motion.trajectory(robot.arm.model.joint_names)
     introduce(robot, motion, real)
     gains = pd_gains(robot.arm, trajectory.at_waypoints().q, TIME_STEP)
-    parameters = node_parameters(robot.path, robot.locked, motion.home, gains)
+    source = robot.source | mounting(options)
+    parameters = node_parameters(source, robot.locked, motion.home, gains)
     try:
         results = [both_runs(parameters, trajectory, '', options)]
         if real is not None:
@@ -181,22 +197,30 @@ def both_runs(
 class DemoRobot(NamedTuple):
     """A robot that can be simulated."""
 
-    path: Path  # of its description
+    urdf: bytes | str  # contents of a file, or the expansion of a .xacro
+    source: dict[str, str]  # parameters of the nodes
     arm: Dynamics  # without the locked joints
     locked: dict[str, float]  # joints that move no inertia, and the positions of the locks
 
 
-def demo_robot(path: Path) -> DemoRobot:
+def demo_robot(
+    path: Path,
+    xacro_arguments: Mapping[str, str] | None = None,
+    package_paths: Sequence[Path] = (),
+    gravity: ArrayLike = STANDARD_GRAVITY,
+) -> DemoRobot:
     """Return the robot of a file or of a bundled robot's name, for simulation.
 
-    Joints that move no inertia (casters, fingers) are locked. Warnings are printed.
+    Joints that move no inertia (casters, fingers) are locked. Warnings are printed. Arguments are
+    those of `load_urdf`.
 
     Raises:
         ModelError: the description is rejected, or no joint moves an inertia.
     """
     path = robot_file(path)
-    with concise_warnings():
-        model = load_urdf(path)
+    with concise_warnings(), named(path):
+        contents = urdf_text(path, xacro_arguments, package_paths)
+        model = parse_urdf(contents, gravity=gravity)
     massless = model.massless_joints()
     if len(massless) == model.n:
         raise ModelError(f'{path}: no joint moves a mass; a simulation needs at least one')
@@ -206,8 +230,14 @@ def demo_robot(path: Path) -> DemoRobot:
     if locked:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            model = load_urdf(path, locked_joints=locked)
-    return DemoRobot(path, Dynamics(model), locked)
+            model = parse_urdf(contents, gravity=gravity, locked_joints=locked)
+    # Nodes know no --package-path.
+    source = (
+        {'robot_description': contents}
+        if isinstance(contents, str)
+        else {'robot_description_file': str(path.resolve())}
+    )
+    return DemoRobot(contents, source, Dynamics(model), locked)
 
 
 # -- figures and output -------------------------------------------------------------------------

@@ -138,7 +138,7 @@ class DemoClient(Node):  # type: ignore[misc]  # rclpy has no types
     def __init__(self, check: Callable[[], None]):
         """Join the ROS graph; `check` is called while waiting, and raises what ends the demo."""
         isolate()
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
         super().__init__('demo', start_parameter_services=False)
         self._check = check
         self._executor = new_executor()

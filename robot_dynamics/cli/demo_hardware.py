@@ -20,7 +20,6 @@ from robot_dynamics.ros.simulator_parameters import SimulatorParameters
 from robot_dynamics.simulation.hardware import HardwareProfile, load_profile
 from robot_dynamics.simulation.joint_models.actuators import Drives
 from robot_dynamics.simulation.sensors import Sensing
-from robot_dynamics.urdf.loading import urdf_text
 
 SEED = 0  # of the errors of the model, and of the noise
 TRACKING = (
@@ -40,12 +39,12 @@ class Hardware(NamedTuple):
     parameters: dict[str, Any]  # of the simulator node, besides those of an ideal arm
 
 
-def hardware(profile: Path, robot: Path, model: RobotModel, time_step: float) -> Hardware:
+def hardware(profile: Path, urdf: bytes | str, model: RobotModel, time_step: float) -> Hardware:
     """Return a realistic arm.
 
     Args:
         profile: file of a hardware profile.
-        robot: file of the nominal description.
+        urdf: the nominal description.
         model: the same, without the locked joints.
         time_step: of the simulation, s.
 
@@ -66,13 +65,12 @@ def hardware(profile: Path, robot: Path, model: RobotModel, time_step: float) ->
         raise ModelError(
             f'{profile}, for the {model.n} joints of {model.name!r}: {error}'
         ) from error
-    return Hardware(profile, simulator_parameters(found, robot))
+    return Hardware(profile, simulator_parameters(found, urdf))
 
 
-def simulator_parameters(profile: HardwareProfile, robot: Path) -> dict[str, Any]:
+def simulator_parameters(profile: HardwareProfile, urdf: bytes | str) -> dict[str, Any]:
     """Return the parameters of the simulator node that give it this profile."""
-    text = urdf_text(robot)
-    actual = profile.actual_urdf(text if isinstance(text, bytes) else text.encode(), SEED)
+    actual = profile.actual_urdf(urdf if isinstance(urdf, bytes) else urdf.encode(), SEED)
     parameters = {
         'robot_description': actual.decode(),
         'sensors.seed': SEED,

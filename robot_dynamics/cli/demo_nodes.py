@@ -25,7 +25,7 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def node_parameters(
-    robot: Path, locked: Mapping[str, float], home: Array, gains: Gains
+    source: Mapping[str, Any], locked: Mapping[str, float], home: Array, gains: Gains
 ) -> dict[str, dict[str, Any]]:
     """Return the parameters of each node that differ from those in `config/`.
 
@@ -33,13 +33,13 @@ def node_parameters(
     fast as the machine allows.
 
     Args:
-        robot: file of the description.
+        source: parameters of the description and of gravity.
         locked: positions of the locked joints, rad or m.
         home: (n,) positions at the start.
         gains: of the feedback.
     """
     common = {
-        'robot_description_file': str(robot.resolve()),
+        **source,
         'locked_joints': list(locked) or [''],
         'locked_positions': list(locked.values()) or [0.0],
     }

@@ -7,8 +7,8 @@ import argparse
 import sys
 import time
 
-from robot_dynamics.cli.options import add_robot
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.options import add_gravity, add_robot, gravity_in_base
+from robot_dynamics.cli.output import gravity_remark, read_robot
 from robot_dynamics.textbook.derivation.derivation import derive
 from robot_dynamics.textbook.derivation.notations import NOTATIONS
 
@@ -18,6 +18,7 @@ QUIET = 1.0  # s, after which the steps are shown
 def add_derive_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `derive`."""
     add_robot(parser)
+    add_gravity(parser)
     add = parser.add_argument
     add('--notation', choices=sorted(NOTATIONS), default='spong', help='letters of a book (spong)')
     add('--numbers', action='store_true', help='write parameters as numbers')
@@ -37,7 +38,7 @@ def derive_robot(options: argparse.Namespace) -> int:
     Four joints with --numbers. Needs SymPy: pip install sympy, or in a checkout pip install
     '.[derive]'.
     """
-    model = read_robot(options.robot, tip_link=options.tip_link)
+    model = read_robot(options, gravity=gravity_in_base(options), tip_link=options.tip_link)
     derived = derive(model, options.notation, numbers=options.numbers, progress=_Progress())
     forms = {
         'latex': derived.latex,
@@ -45,6 +46,8 @@ def derive_robot(options: argparse.Namespace) -> int:
         'regressor': derived.regressor_latex,
     }
     print(forms[options.form]().rstrip())
+    if remark := gravity_remark(model):
+        print(f'note: {remark}', file=sys.stderr)
     return 0
 
 

@@ -8,7 +8,6 @@ import sys
 from typing import Any
 
 from robot_dynamics.cli.options import (
-    add_package_path,
     add_robot,
     count,
     finite,
@@ -18,6 +17,7 @@ from robot_dynamics.cli.options import (
     number,
     seed,
 )
+from robot_dynamics.cli.output import robot_text
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
@@ -34,14 +34,13 @@ from robot_dynamics.identification.excitation.excitation_report import plot, tex
 from robot_dynamics.identification.excitation.excitation_search import excite
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import urdf_text
 from robot_dynamics.urdf.robot_files import robot_file
 
 LIMITS = {
     'lower': 'position limit, rad or m',
     'upper': 'position limit, rad or m',
     'velocity': 'rad/s or m/s',
-    'acceleration': 'rad/s^2 or m/s^2 (to the velocity limit in 0.25 s)',
+    'acceleration': 'rad/s^2 or m/s^2 (else of the description, or 0.25 s to full speed)',
     'effort': 'N m or N',
 }
 
@@ -79,7 +78,6 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
         metavar='LINK',
         help='that stay above the floor (those that two joints or more move)',
     )
-    add_package_path(limits)
 
     result = parser.add_argument_group('the result')
     add = result.add_argument
@@ -137,9 +135,7 @@ def excite_robot(options: argparse.Namespace) -> int:
 def _clearance(arm: Dynamics, options: argparse.Namespace) -> Clearance:
     """Return the distances to be kept; shapes that are missing are named."""
     file = robot_file(options.robot)
-    capsules, remarks = capsules_of(
-        urdf_text(options.robot), mesh_folders(file, options.package_path)
-    )
+    capsules, remarks = capsules_of(robot_text(options), mesh_folders(file, options.package_path))
     for remark in remarks:
         print(f'warning: {remark}', file=sys.stderr)
     if not capsules:

@@ -6,7 +6,13 @@ from __future__ import annotations
 import argparse
 
 from robot_dynamics import __version__
-from robot_dynamics.cli.options import add_robot, new_folder
+from robot_dynamics.cli.options import (
+    add_gravity,
+    add_robot,
+    gravity_in_base,
+    mounting,
+    new_folder,
+)
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.codegen.backends.c import FORMATS
 from robot_dynamics.common.files import write_files
@@ -29,6 +35,7 @@ WITHOUT = {
 def add_export_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `export`."""
     add_robot(parser)
+    add_gravity(parser)
     _add_source_code(parser)
     _add_variants(parser)
     parser.add_argument(
@@ -84,8 +91,9 @@ def _add_variants(parser: argparse.ArgumentParser) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Write functions of a robot as a C header without dependencies, for CasADi or for CUDA."""
-    _check_language(options)
-    arm = Dynamics(read_robot(options.robot, tip_link=options.tip_link))
+    _check_options(options)
+    model = read_robot(options, gravity=gravity_in_base(options), tip_link=options.tip_link)
+    arm = Dynamics(model)
     name = identifier(arm.model.name) if options.name is None else options.name
     exported = functions(
         arm,
@@ -122,7 +130,7 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _check_language(options: argparse.Namespace) -> None:
+def _check_options(options: argparse.Namespace) -> None:
     given = {
         '--scalar float': options.scalar == 'float',
         '--variable': options.variable,
@@ -133,3 +141,7 @@ def _check_language(options: argparse.Namespace) -> None:
     for option in WITHOUT[options.language]:
         if given[option]:
             raise ExportError(f'{option} is not supported for --language {options.language}')
+    if 'gravity' in options.variable and mounting(options):
+        raise ExportError(
+            '--variable gravity makes gravity an input; expected no --gravity, --base-orientation'
+        )

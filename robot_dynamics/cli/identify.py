@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
-from robot_dynamics.cli.output import concise_warnings
+from robot_dynamics.cli.options import add_gravity, finite, mounting, new_file, nonzero
+from robot_dynamics.cli.output import concise_warnings, robot_text
 from robot_dynamics.cli.recording_options import (
     add_chain,
     add_compensated_efforts,
@@ -50,7 +50,7 @@ from robot_dynamics.identification.estimation.identified_files import (
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
 from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
-from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf
 
 EXIT_CODES = {WORSE: 1, UNKNOWN: 3}  # of verdicts
 
@@ -228,8 +228,7 @@ def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
         'tip_link': options.tip_link,
         'locked_joints': list(locked),
         'locked_positions': list(locked.values()),
-        'gravity': options.gravity,
-        'base_orientation': options.base_orientation,
+        **mounting(options),
         'effort_gravity_compensated': options.effort_gravity_compensated,
     }
     return {name: value for name, value in parameters.items() if value}
@@ -254,10 +253,7 @@ def _description(options: argparse.Namespace, recorded: set[str]) -> bytes:
     """
     files = ', '.join(map(str, options.bag))
     if options.robot is not None:
-        try:
-            contents = urdf_text(options.robot)
-        except ModelError as error:
-            raise ModelError(f'{options.robot}: {error}') from error
+        contents = robot_text(options)
         if options.robot.suffix == '.xacro':
             print(f'{options.robot} is expanded: the result is a URDF', file=sys.stderr)
     elif len(recorded) == 1:

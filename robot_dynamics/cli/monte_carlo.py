@@ -6,7 +6,16 @@ from __future__ import annotations
 import argparse
 import time
 
-from robot_dynamics.cli.options import add_robot, count, new_picture, number, positive, seed
+from robot_dynamics.cli.options import (
+    add_gravity,
+    add_robot,
+    count,
+    gravity_in_base,
+    new_picture,
+    number,
+    positive,
+    seed,
+)
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation.ensembles.batch import Workers
@@ -24,6 +33,7 @@ from robot_dynamics.simulation.ensembles.progress import progress_bar
 def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `monte_carlo`."""
     add_robot(parser)
+    add_gravity(parser)
     add = parser.add_argument
     add('--payload', type=positive, default=2.0, help='nominal, kg (2)')
     add(
@@ -46,7 +56,7 @@ def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
 
 def monte_carlo(options: argparse.Namespace) -> int:
     """Simulate arms with random payloads; compare tracking errors with and without their model."""
-    arm = Dynamics(read_robot(options.robot))
+    arm = Dynamics(read_robot(options, gravity=gravity_in_base(options)))
     chosen = {k: getattr(options, k) for k in ('payload', 'spread', 'samples', 'duration', 'seed')}
     began = time.perf_counter()
     with progress_bar(f'{options.samples} arms') as progress:

@@ -6,8 +6,9 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,7 +28,9 @@ from robot_dynamics.core.model.dh import CONVENTIONS, load_dh
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
+from robot_dynamics.ros.robot_parameters import RobotParameters
 from robot_dynamics.urdf.writing import write_urdf
+from robot_dynamics.urdf.xacro_process import ARGUMENT, xacro_arguments
 
 MAX_NUMBER = 1e12  # keeps squares finite and angles within 2^40 rad
 MAX_COUNT = 1_000_000  # of states or samples
@@ -43,7 +46,8 @@ def add_robot(
 ) -> None:
     """Add the robot of a verb: `robot`, a description, or `--dh`, a table that becomes one.
 
-    Verbs read the path `robot` alone, which `urdf_of_table` sets in the second case.
+    Verbs read the path `robot` alone, which `urdf_of_table` sets in the second case. Its
+    `xacro_arguments` are set by `with_xacro_arguments`.
 
     Args:
         parser: of the verb.
@@ -54,8 +58,10 @@ def add_robot(
     group = parser.add_mutually_exclusive_group(required=not absent)
     number: dict[str, Any] = {} if option.startswith('-') else {'nargs': '?'}
     known = (
-        f'path of a .urdf or .xacro file, or a robot by name: {", ".join(bundled_robots())}, '
-        'those of example-robot-data and robot_descriptions on this disk'
+        'path of a .urdf or .xacro file, with arguments as name:=value (a .xacro is a program: '
+        'open only those of a known source), or a robot by name: '
+        f'{", ".join(bundled_robots())}, those of example-robot-data and robot_descriptions on '
+        'this disk'
     )
     group.add_argument(
         option,
@@ -71,6 +77,35 @@ def add_robot(
         help='instead, a Denavit-Hartenberg table: a, alpha, d, theta, type, mass, com, inertia',
     )
     parser.add_argument('--convention', choices=CONVENTIONS, help='of --dh')
+    parser.add_argument(
+        '--package-path',
+        action='append',
+        default=[],
+        type=folder,
+        metavar='DIR',
+        help='folder with packages, or the folder of one: of meshes, and of $(find) in a .xacro '
+        '(repeatable)',
+    )
+
+
+def with_xacro_arguments(
+    words: Sequence[str], parse: Callable[[list[str]], argparse.Namespace]
+) -> argparse.Namespace:
+    """Return the options of a command line, those given as name:=value in `xacro_arguments`.
+
+    Args:
+        words: of the command line.
+        parse: reads all others.
+
+    Raises:
+        ModelError: an argument is given twice, or there is no description for it.
+    """
+    given = [word for word in words if ARGUMENT.fullmatch(word)]
+    options = parse([word for word in words if word not in given])
+    options.xacro_arguments = xacro_arguments(given)
+    if given and vars(options).get('robot') is None:
+        raise ModelError(f'{given[0]} is an argument of a .xacro file; expected its path as well')
+    return options
 
 
 @contextmanager
@@ -93,25 +128,23 @@ def urdf_of_table(options: argparse.Namespace) -> Iterator[None]:
         yield
 
 
-def add_package_path(group: Any) -> None:
-    """Add `--package-path`, which can be repeated, to a parser or a group of it."""
-    group.add_argument(
-        '--package-path',
-        action='append',
-        default=[],
-        type=folder,
-        metavar='DIR',
-        help='folder with packages of meshes, or the folder of one (repeatable)',
-    )
-
-
 def add_gravity(group: Any) -> None:
-    """Add `--gravity` and `--base-orientation` to a parser or a group of it."""
-    for name, quantity in (
-        ('gravity', 'gravity vector, m/s^2 (0 0 -9.81)'),
-        ('base-orientation', 'roll, pitch, yaw of the base, rad (0 0 0)'),
+    """Add `--gravity` and `--base-orientation`, parameters of nodes, to a parser or a group."""
+    for name, words, quantity in (
+        ('gravity', 'X Y Z', 'gravity vector, m/s^2 (0 0 -9.81)'),
+        (
+            'base_orientation',
+            'ROLL PITCH YAW',
+            'of the base in the frame of --gravity, rad (0 0 0; upside down: 3.14159 0 0)',
+        ),
     ):
-        group.add_argument(f'--{name}', type=finite, nargs=3, metavar='X', help=quantity)
+        group.add_argument(
+            f'--{name.replace("_", "-")}',
+            type=number(*specs(RobotParameters)[name].bounds),
+            nargs=3,
+            metavar=tuple(words.split()),
+            help=quantity,
+        )
 
 
 def add_graph(group: Any, awaited: str, when: str = '') -> None:
@@ -287,6 +320,22 @@ def new_animation(text: str) -> Path:
 
 
 # -- values that depend on the robot --------------------------------------------------------
+
+
+def mounting(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the given options of `add_gravity`, as parameters of the nodes."""
+    names = ('gravity', 'base_orientation')
+    return {name: x for name in names if (x := getattr(options, name)) is not None}
+
+
+def gravity_in_base(options: argparse.Namespace, given: RobotParameters | None = None) -> Array:
+    """Return the gravity vector (3,) in the base frame, m/s^2.
+
+    Args:
+        options: of `add_gravity`; they replace
+        given: the parameters of a file.
+    """
+    return replace(given or RobotParameters(), **mounting(options)).gravity_in_base()
 
 
 def state(model: RobotModel, options: argparse.Namespace) -> tuple[Array, Array]:

@@ -3,21 +3,64 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.urdf.loading import load_urdf
+from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
 
 
-def read_robot(path: Path, **options: Any) -> RobotModel:
-    """Return the robot of a description; its warnings are printed. Options as `load_urdf`."""
+def read_robot(options: argparse.Namespace, **chosen: Any) -> RobotModel:
+    """Return the robot of the options; its warnings are printed.
+
+    Args:
+        options: of `add_robot`.
+        chosen: as of `parse_urdf`.
+    """
     with concise_warnings():
-        return load_urdf(path, **options)
+        return load_robot(options, **chosen)
+
+
+def load_robot(options: argparse.Namespace, **chosen: Any) -> RobotModel:
+    """Return the robot of the options with its warnings. Arguments as `read_robot`."""
+    text = robot_text(options)
+    with named(options.robot):
+        return parse_urdf(text, **chosen)
+
+
+def robot_text(options: argparse.Namespace) -> str | bytes:
+    """Return the URDF text of the robot of the options, which is read and expanded once."""
+    if 'urdf' not in options:
+        with concise_warnings(), named(options.robot):
+            options.urdf = urdf_text(options.robot, options.xacro_arguments, options.package_path)
+    text: str | bytes = options.urdf
+    return text
+
+
+def gravity_remark(model: RobotModel) -> str:
+    """Return which joints have g = 0 in every posture by the direction of gravity, '' for none."""
+    unloaded = unloaded_by_gravity(model)
+    if not (unloaded.any() and model.gravity.any()):
+        return ''
+    parts = []
+    for relation, kind in (('parallel', model.angular), ('perpendicular', ~model.angular)):
+        names = [model.joint_names[j] for j in np.flatnonzero(unloaded & kind)]
+        if names:
+            verb, axes = ('has', 'its axis is') if len(names) == 1 else ('have', 'their axes are')
+            parts.append(f'{", ".join(names)} {verb} g = 0: {axes} {relation} to gravity')
+    if unloaded.all():
+        parts.append(
+            'for an arm that is mounted otherwise: --base-orientation ROLL PITCH YAW or '
+            '--gravity X Y Z'
+        )
+    return '; '.join(parts)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from robot_dynamics.cli.options import add_robot
+from robot_dynamics.cli.options import add_gravity, add_robot, gravity_in_base
 from robot_dynamics.cli.output import read_robot
 from robot_dynamics.core.dynamics import Dynamics
 
@@ -14,6 +14,7 @@ from robot_dynamics.core.dynamics import Dynamics
 def add_precompile_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `precompile`."""
     add_robot(parser)
+    add_gravity(parser)
     parser.add_argument(
         '--frame', action='append', help='frame of Jacobians and poses; may be repeated'
     )
@@ -21,7 +22,7 @@ def add_precompile_options(parser: argparse.ArgumentParser) -> None:
 
 def precompile(options: argparse.Namespace) -> int:
     """Compile every program of a robot into the cache, so that first calls are fast."""
-    arm = Dynamics(read_robot(options.robot))
+    arm = Dynamics(read_robot(options, gravity=gravity_in_base(options)))
     names = arm.precompilable(options.frame)
     began = time.perf_counter()
     for name in names:

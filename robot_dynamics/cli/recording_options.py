@@ -16,13 +16,14 @@ from robot_dynamics.cli.options import (
     add_gravity,
     add_robot,
     finite,
+    gravity_in_base,
     non_negative,
     nonzero,
     positive,
 )
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import load_robot, read_robot
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
-from robot_dynamics.common.spatial import Array, rotation_rpy
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.kinematics import jacobian
 from robot_dynamics.core.model.joint_values import per_joint
@@ -34,7 +35,7 @@ from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
-from robot_dynamics.urdf.loading import load_urdf, parse_urdf
+from robot_dynamics.urdf.loading import parse_urdf
 
 PER_JOINT: dict[str, Any] = {'nargs': '+', 'metavar': 'X'}
 
@@ -178,16 +179,15 @@ def identified(file: str) -> MeasuredParameters:
 
 
 def chosen(options: argparse.Namespace, given: MeasuredParameters | None = None) -> dict[str, Any]:
-    """Return the arguments of `load_urdf` for the options of `add_chain` and `add_gravity`.
+    """Return the arguments of `parse_urdf` for the options of `add_chain` and `add_gravity`.
 
     Args:
         options: they replace
         given: the parameters of a file.
     """
     given = given or MeasuredParameters()
-    R = rotation_rpy(*(options.base_orientation or given.base_orientation))
     return {
-        'gravity': R.T @ np.array(options.gravity or given.gravity),
+        'gravity': gravity_in_base(options, given),
         'tip_link': options.tip_link or given.tip_link or None,
         'locked_joints': _locked(options.lock) if options.lock else given.locked(),
     }
@@ -201,7 +201,7 @@ def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotMode
 def described_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
     """Return the model of the description, without changes. Raises ModelError without one."""
     if options.robot is not None:
-        return load_urdf(options.robot, **chosen(options, options.params))
+        return load_robot(options, **chosen(options, options.params))
     if bag.description:
         return parse_urdf(bag.description, **chosen(options, options.params))
     raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
@@ -229,7 +229,7 @@ def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 
 def changed_robot(options: argparse.Namespace) -> RobotModel:
     """Return the model of a description with the changes of the options; print its warnings."""
-    return changed(read_robot(options.robot, **chosen(options, options.params)), options)
+    return changed(read_robot(options, **chosen(options, options.params)), options)
 
 
 def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | None:

@@ -10,8 +10,10 @@ import numpy as np
 
 from robot_dynamics.cli.options import (
     MAX_COUNT,
+    add_gravity,
     add_robot,
     add_state,
+    gravity_in_base,
     new_animation,
     new_file,
     new_picture,
@@ -35,6 +37,7 @@ def add_simulate_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `simulate`."""
     add_robot(parser)
     add_state(parser)
+    add_gravity(parser)
     add = parser.add_argument
     add('--duration', type=positive, default=2.0, help='s (2)')
     add('--time-step', type=positive, default=1e-3, help='s (0.001)')
@@ -59,7 +62,8 @@ def simulate_robot(options: argparse.Namespace) -> int:
             f'--duration {options.duration:g} in steps of --time-step {options.time_step:g} is '
             f'{steps:.3g} steps; expected 1 to {MAX_COUNT}'
         )
-    arm = Dynamics(read_robot(options.robot)).without_friction()
+    model = read_robot(options, gravity=gravity_in_base(options))
+    arm = Dynamics(model).without_friction()
     q, qd = state(arm.model, options)
     simulator = Simulator(
         arm,

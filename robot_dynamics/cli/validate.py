@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import argparse
 
-from robot_dynamics.cli.options import add_robot, count, number, seed
-from robot_dynamics.cli.output import read_robot
-from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.cli.options import add_gravity, add_robot, count, gravity_in_base, number, seed
+from robot_dynamics.cli.output import read_robot, robot_text
 from robot_dynamics.validation.comparison import TOLERANCE, validate
 from robot_dynamics.validation.engine_report import NOTHING_COMPARED
 from robot_dynamics.validation.engines import ENGINES
@@ -16,6 +15,7 @@ from robot_dynamics.validation.engines import ENGINES
 def add_validate_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `validate`."""
     add_robot(parser)
+    add_gravity(parser)
     add = parser.add_argument
     add('--states', type=count(), default=100, help='number of random states (100)')
     add('--seed', type=seed, default=0, help='of the random states (0)')
@@ -51,9 +51,9 @@ def validate_robot(options: argparse.Namespace) -> int:
     missing or changes an inertia of the URDF, MuJoCo or Pinocchio are used, and the report names
     the reason.
     """
-    model = read_robot(options.robot)
+    model = read_robot(options, gravity=gravity_in_base(options))
     report = validate(
-        urdf_text(options.robot),
+        robot_text(options),
         model=model,
         states=options.states,
         seed=options.seed,

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from robot_dynamics.cli.options import (
     add_graph,
-    add_package_path,
     add_robot,
     integer,
     ros_needed,
 )
-from robot_dynamics.cli.output import concise_warnings, read_robot
+from robot_dynamics.cli.output import concise_warnings, read_robot, robot_text
 from robot_dynamics.cli.recording_options import (
     actuated,
     add_efforts,
@@ -40,7 +39,7 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.recording import scale_of
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.robot_files import robot_file
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
         parser,
         absent=f'{ROBOT}, or the robot_description of the recording or the topic',
     )
-    add_package_path(parser)
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
     add('--port', type=integer(0, MAX_PORT), default=PORT, help=f'({PORT}); 0: any free port')
     source = parser.add_mutually_exclusive_group()
@@ -167,9 +165,9 @@ def _source(options: argparse.Namespace) -> ViewSource:
         return _live(options)
     from robot_dynamics.view.joint_controls import JointControls
 
-    file = options.robot or ROBOT
-    model = read_robot(file, **chosen(options, options.params))
-    return ViewSource(_first_state(model, options), urdf_text(file), JointControls())
+    options.robot = options.robot or ROBOT
+    model = read_robot(options, **chosen(options, options.params))
+    return ViewSource(_first_state(model, options), robot_text(options), JointControls())
 
 
 def _first_state(model: RobotModel, options: argparse.Namespace) -> ViewState:
@@ -197,7 +195,7 @@ def _recorded(options: argparse.Namespace) -> ViewSource:
         playback = Playback(recording, given['cutoff'], given['effort_gravity_compensated'])
     if UNSTATED in recording.notes:
         print(f'note: {UNSTATED}', file=sys.stderr)
-    urdf = bag.description if options.robot is None else urdf_text(options.robot)
+    urdf = bag.description if options.robot is None else robot_text(options)
     return ViewSource(state, urdf, PlaybackControls(playback, str(options.bag)), playback)
 
 
@@ -212,7 +210,7 @@ def _live(options: argparse.Namespace) -> ViewSource:
         if options.robot is None:
             urdf: str | bytes = live.description(options.timeout)
         else:
-            urdf = urdf_text(options.robot)
+            urdf = robot_text(options)
         with concise_warnings():
             model = parse_urdf(urdf, **chosen(options, options.params))
         state = _first_state(model, options)

@@ -28,7 +28,7 @@ from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import spline
 from robot_dynamics.control.feedforward import inertia_torque, require_order
-from robot_dynamics.control.limits import TOLERANCE, excursions
+from robot_dynamics.control.limits import TOLERANCE, described, exceeded, excursions
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.control.transitions import at_rest, entry_segment
 from robot_dynamics.core.dynamics import Dynamics
@@ -94,6 +94,7 @@ class Feasibility:
         speed: the largest feasible speed relative to that of the trajectory, at most 1; 0 if no
             speed above 1 % is feasible; without corners.
         corners: points at which velocities step.
+        too_fast: one sentence per acceleration or jerk limit of the description that is exceeded.
     """
 
     peaks: tuple[Peak, ...]
@@ -102,6 +103,7 @@ class Feasibility:
     velocity_limit: Array
     speed: float
     corners: tuple[Corner, ...]
+    too_fast: tuple[str, ...] = ()
 
     @property
     def worst(self) -> Peak:
@@ -140,6 +142,7 @@ class Feasibility:
             )
             if velocity > limit * (1 + TOLERANCE)
         ]
+        found += self.too_fast
         sharp = self._sharp
         found += [corner.reason for corner in sharp[:MOST_NAMED]]
         if sharp[MOST_NAMED:]:
@@ -206,13 +209,15 @@ def check_feasibility(
         velocity[j] = max(-low, high)
     with np.errstate(divide='ignore'):
         most = float((fastest / velocity).min(initial=1.0))
+    beyond = [*exceeded(trajectory, {2: described(model), 3: model.jerk_limit})]
     return Feasibility(
         peaks=motion.peaks(1.0),
         gravity=max(motion.peaks(0.0), key=lambda peak: peak.share),
         velocity=velocity,
         velocity_limit=np.asarray(fastest),
-        speed=motion.largest_speed(most),
+        speed=motion.largest_speed(min([most, *(share for share, _ in beyond)])),
         corners=motion.corners(corner_time),
+        too_fast=tuple(reason for _, reason in beyond),
     )
 
 

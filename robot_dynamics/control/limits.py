@@ -7,7 +7,7 @@ cubic that overshoots between two points is found however short the excursion.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from robot_dynamics.core.model.robot_model import RobotModel
 
 # Tolerance for the rounding of published limits and of trajectory points on a limit.
 TOLERANCE = 1e-6
-# A URDF has no acceleration limits: a joint may reach its velocity limit in this time, s.
+# Where a description has no acceleration limit, a joint may reach its velocity limit in this
+# time, s.
 TO_FULL_SPEED = 0.1
 USUAL_SPEED = 3.0  # rad/s or m/s, for models without a velocity limit
 
@@ -56,7 +57,8 @@ def limit_violations(
         trajectory: joints in the model's order.
         model: the robot.
         present: as for `violations`.
-        acceleration: whether accelerations are checked against `acceleration_limit` as well.
+        acceleration: whether accelerations are checked against `acceleration_limit` also where
+            the description has no limit of them.
     """
     lower, upper = position_limits(model, present)
     found = []
@@ -66,17 +68,30 @@ def limit_violations(
             found.append(f'joint {name!r} goes down to {low:.6g}; its limit is {lower[j]:g}')
         if high > upper[j] + TOLERANCE:
             found.append(f'joint {name!r} goes up to {high:.6g}; its limit is {upper[j]:g}')
-    rates = [(1, 'velocity', velocity_limit(model))]
-    if acceleration:
-        rates.append((2, 'acceleration', acceleration_limit(model)))
-    for rate, quantity, limits in rates:
-        largest = limits * (1 + TOLERANCE)
-        for j, low, high in excursions(trajectory, rate, -largest, largest):
-            found.append(
-                f'joint {model.joint_names[j]!r} reaches the {quantity} {max(-low, high):.6g}; '
-                f'its limit is {limits[j]:g}'
+    qdd = acceleration_limit(model) if acceleration else described(model)
+    limits = {1: velocity_limit(model), 2: qdd, 3: model.jerk_limit}
+    return found + [reason for _, reason in exceeded(trajectory, limits)]
+
+
+def exceeded(trajectory: Trajectory, limits: Mapping[int, Array]) -> Iterator[tuple[float, str]]:
+    """Yield the share of the speed at which a joint keeps a limit that it exceeds, and a sentence.
+
+    Args:
+        trajectory: in the order of the limits.
+        limits: (n,) by the order of the derivative: 1 velocity, 2 acceleration, 3 jerk.
+    """
+    for rate, most in limits.items():
+        if np.isinf(most).all():
+            continue
+        bound = most * (1 + TOLERANCE)
+        for j, low, high in excursions(trajectory, rate, -bound, bound):
+            largest, quantity = max(-low, high), ('velocity', 'acceleration', 'jerk')[rate - 1]
+            sentence = (
+                f'joint {trajectory.joint_names[j]!r} reaches the {quantity} {largest:.6g}; '
+                f'its limit is {most[j]:g}'
             )
-    return found
+            # Derivatives scale with powers of the speed.
+            yield float(most[j] / largest) ** (1 / rate), sentence
 
 
 def reference_violations(
@@ -119,12 +134,21 @@ def velocity_limit(model: RobotModel) -> Array:
 
 
 def acceleration_limit(model: RobotModel) -> Array:
-    """Return the largest acceleration (n,) of a reference; models have no such limit.
+    """Return the largest acceleration (n,) of a reference, of either sign.
 
-    It reaches the velocity limit in TO_FULL_SPEED.
+    It is the described one; where there is none, it reaches the velocity limit in TO_FULL_SPEED.
     """
+    own = described(model)
     speed = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, USUAL_SPEED)
-    return np.asarray(speed / TO_FULL_SPEED)
+    return np.where(np.isfinite(own), own, speed / TO_FULL_SPEED)
+
+
+def described(model: RobotModel) -> Array:
+    """Return the acceleration limit (n,) of the description, inf where it has none.
+
+    It is the smaller one of those for motions that speed up and that slow down.
+    """
+    return np.minimum(model.acceleration_limit, model.deceleration_limit)
 
 
 def check_distance(
@@ -147,12 +171,16 @@ def excursions(
 
     Args:
         trajectory: in the model's order.
-        rate: 0 for positions, 1 for velocities, 2 for accelerations.
+        rate: 0 for positions, 1 for velocities, 2 for accelerations, 3 for jerks.
         lower: (n,) limits.
         upper: (n,) limits.
     """
-    points = np.stack([trajectory.at_waypoints()[rate]] * 2)  # as bounds, (2, m, n)
-    pieces, T = trajectory.polynomials[rate], np.diff(trajectory.times)
+    pieces, T = trajectory.polynomials[min(rate, 2)], np.diff(trajectory.times)
+    if rate == 3:
+        pieces = spline.derivative(pieces)
+    # Jerks are not prescribed at points: those of the segments.
+    rows = trajectory.at_waypoints()[rate] if rate < 3 else np.zeros_like(trajectory.points[0])
+    points = np.stack([rows] * 2)  # as bounds, (2, m, n)
     low, high = spline.hull(pieces, T)
     # Exact extremes need roots of polynomials; compute them only where the bounds exceed limits.
     for k, j in zip(*np.nonzero((low < lower) | (high > upper)), strict=True):

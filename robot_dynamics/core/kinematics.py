@@ -26,8 +26,11 @@ import numpy as np
 from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array, cross, pose
 from robot_dynamics.core.model.robot_model import RobotModel, check_vector
+from robot_dynamics.core.model.states import random_postures
 
 CLOSE = 1e-9  # rad and m, of a pose that is reached
+AXIS_POSTURES = 8  # random ones: an axis that other joints turn has several directions in them
+PARALLEL = 1e-9  # rad
 STEPS = 300  # of damped least squares, at most
 # Levenberg-Marquardt damping, rad or m: the first, the least, and the largest that is tried
 DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.03, 1e-8, 1e6
@@ -252,6 +255,21 @@ def joint_axes(model: RobotModel, poses: Array) -> Array:
     """Return the unit axis z of every joint in the base frame, (nb, 3)."""
     # z_j = R_wj axis_j
     return np.stack([poses[j, :3, :3] @ model.axis[j] for j in range(model.nb)])
+
+
+def unloaded_by_gravity(model: RobotModel) -> Array:
+    """Return whether each coordinate (n,) has g = 0 in every posture, whatever the masses.
+
+    It turns about axes parallel to gravity, or slides along perpendicular ones.
+    """
+    poses = np.array([body_poses(model, q) for q in random_postures(model, AXIS_POSTURES)])
+    size = np.linalg.norm(model.gravity)
+    axes = np.array([joint_axes(model, T) for T in poses])  # (k, nb, 3)
+    turning, along = np.cross(axes, model.gravity), axes @ model.gravity
+    # |z x g| of revolute joints, |z . g| of prismatic ones
+    work = np.where(model.revolute, np.linalg.norm(turning, axis=-1), np.abs(along))
+    loaded = (work > PARALLEL * size).any(axis=0)  # (nb,)
+    return np.asarray(~(model.S[loaded] != 0).any(axis=0))
 
 
 def com_positions(model: RobotModel, poses: Array) -> Array:

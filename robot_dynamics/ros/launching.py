@@ -8,6 +8,7 @@ leave nodes running.
 from __future__ import annotations
 
 import math
+import shlex
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.ros.namespaces import EXPECTED, is_namespace
 from robot_dynamics.urdf.link_frames import link_frames
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf, urdf_text
+from robot_dynamics.urdf.xacro_process import xacro_arguments
 
 RESPAWN_DELAY = 1.0  # s
 
@@ -42,6 +44,10 @@ SHARED_ARGUMENTS: dict[str, dict[str, Any]] = {
         'default_value': 'true',
         'choices': BOOLEAN,
         'description': 'Fast DDS announces nodes quickly and drops killed nodes after 2 s.',
+    },
+    'xacro_arguments': {
+        'default_value': '',
+        'description': 'Arguments of a .xacro file, each as name:=value, separated by spaces.',
     },
     'rviz': {'default_value': 'true', 'choices': BOOLEAN, 'description': 'Start rviz2.'},
     'on_exit': {
@@ -107,22 +113,34 @@ def when_it_ends(on_exit: str, shutdown: Callable[..., Any]) -> dict[str, Any]:
     return {}
 
 
-def description(arguments: Mapping[str, str]) -> str:
-    """Return the URDF text of the argument `robot_description_file`, expanded if it is xacro.
+def description(file: str, xacro_words: str) -> str:
+    """Return the URDF text of a description, expanded if it is xacro.
+
+    Args:
+        file: the argument `robot_description_file`.
+        xacro_words: the argument `xacro_arguments`.
 
     Raises:
-        LaunchArgumentError: the file is missing, cannot be expanded, or describes no robot.
+        LaunchArgumentError: an argument is malformed, or the file is missing, cannot be
+            expanded, or describes no robot.
     """
-    name = 'robot_description_file'
-    check_files(arguments, name)
+    name, given = 'robot_description_file', _given(xacro_words)
+    check_files({name: file}, name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')  # the nodes log them
-            text = urdf_text(arguments[name])
+            text = urdf_text(file, given)
             parse_urdf(text)
         return text if isinstance(text, str) else text.decode('utf-8-sig')
     except (ModelError, UnicodeDecodeError) as error:
-        raise LaunchArgumentError(f'{name} is {arguments[name]!r}: {error}') from error
+        raise LaunchArgumentError(f'{name} is {file!r}: {error}') from error
+
+
+def _given(xacro_words: str) -> dict[str, str]:
+    try:
+        return xacro_arguments(shlex.split(xacro_words))
+    except ValueError as error:  # ModelError is one
+        raise LaunchArgumentError(f'xacro_arguments is {xacro_words!r}: {error}') from error
 
 
 def root_link(text: str) -> str:
@@ -130,7 +148,9 @@ def root_link(text: str) -> str:
     return link_frames(text).root
 
 
-def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float] | float]:
+def feedback_gains(
+    file: str | Path, time_step: float, xacro_words: str = ''
+) -> dict[str, list[float] | float]:
     """Return kp, kd and expected_rate for a robot whose torque is held over a time step.
 
     As in the demo, for random postures within the position limits.
@@ -138,13 +158,14 @@ def feedback_gains(file: str | Path, time_step: float) -> dict[str, list[float] 
     Args:
         file: its .urdf or .xacro file.
         time_step: s.
+        xacro_words: arguments of the .xacro file, separated by spaces.
 
     Raises:
         ModelError: the description is rejected, or a joint moves no mass.
     """
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')  # the nodes log them
-        model = load_urdf(file)
+        model = load_urdf(file, xacro_arguments=_given(xacro_words))
     try:
         gains = pd_gains(Dynamics(model), random_postures(model), time_step)
     except ModelError as error:

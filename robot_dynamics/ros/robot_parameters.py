@@ -54,6 +54,11 @@ class RobotParameters:
     robot_description_file: str = parameter(
         '', 'Path of a .urdf or .xacro file.', description_of_robot=True
     )
+    xacro_arguments: tuple[str, ...] = parameter(
+        [''],
+        'Arguments of the .xacro file, each as name:=value.',
+        description_of_robot=True,
+    )
     description_timeout: float = parameter(
         10.0,
         'Longest wait for the topic robot_description, s; 0: no limit.',

@@ -29,9 +29,11 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.lifecycle import RobotNode
+from robot_dynamics.ros.parameters import given
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import RobotParameters
-from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.urdf.loading import named, urdf_text
+from robot_dynamics.urdf.xacro_process import xacro_arguments
 
 POLL = 0.01  # s, between two polls of the queue, or of the background thread
 LONGEST_WAIT = 10.0  # s; a `configure` request waits no longer for the description
@@ -284,11 +286,14 @@ class RobotSource(Part):
 
 def _read(parameters: RobotParameters, text: str) -> tuple[str | bytes, RobotModel]:
     """Return the URDF and its robot: `text`, or if it is empty the file of the parameters."""
-    file = parameters.robot_description_file
+    file, words = parameters.robot_description_file, given(parameters.xacro_arguments)
     if text or not file:
+        if words:
+            raise ModelError(
+                f'xacro_arguments is {", ".join(words)}; expected robot_description_file, a '
+                '.xacro file: a description in robot_description is never expanded'
+            )
         return text, parameters.robot(text)
-    try:
-        urdf = urdf_text(file)
+    with named(file):
+        urdf = urdf_text(file, xacro_arguments(words))
         return urdf, parameters.robot(urdf)
-    except ModelError as error:
-        raise ModelError(f'{file}: {error}') from error

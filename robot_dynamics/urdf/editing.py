@@ -28,6 +28,7 @@ from robot_dynamics.urdf.rules import TENSOR
 
 _TAG = re.compile(rb'<[^\s/>]+')
 _ATTRIBUTE = re.compile(rb'\s*([^\s=/>]+)\s*=\s*("[^"]*"|\'[^\']*\')')
+BLANK = b'\xef\xbb\xbf \t\r\n'
 _INDENT = '  '
 
 
@@ -56,9 +57,9 @@ def edited(text: bytes, changes: Iterable[Change]) -> bytes:
             is missing or ambiguous.
     """
     # Space before the XML declaration is tolerated by the reader, but not by expat.
-    body = text.lstrip(b'\xef\xbb\xbf \t\r\n')
+    body = text.lstrip(BLANK)
     head, text = text[: len(text) - len(body)], body
-    robot = _located(text)
+    robot = located(text)
     pieces: list[_Piece] = []
     for (tag, name), values in _grouped(changes).items():
         found = [e for e in robot.children if e.tag == tag and e.values.get('name') == name]
@@ -88,7 +89,7 @@ def inertial_changes(link: str, body: Inertial) -> list[Change]:
 
 
 @dataclass
-class _Element:
+class TextElement:
     """An element and the byte positions of its parts."""
 
     tag: str
@@ -99,7 +100,7 @@ class _Element:
     opened: int = 0  # behind the '>' of the start tag
     closed: int = 0  # of '</tag>', or `opened` if the element is '<tag/>'
     end: int = 0  # behind the element
-    children: list[_Element] = field(default_factory=list)
+    children: list[TextElement] = field(default_factory=list)
 
 
 class _Piece(NamedTuple):
@@ -110,15 +111,19 @@ class _Piece(NamedTuple):
     new: bytes
 
 
-def _located(text: bytes) -> _Element:
-    """Return the root element with the positions of all elements in the text."""
+def located(text: bytes) -> TextElement:
+    """Return the root element with the positions of all elements in a text without leading space.
+
+    Raises:
+        ModelError: the text is not well-formed.
+    """
     xml_root(text)  # bounds of size and depth, and no document type
     parser = expat.ParserCreate('utf-8')
     parser.buffer_text = True
-    waiting = [_Element('', {}, 0)]
+    waiting = [TextElement('', {}, 0)]
 
     def begin(tag: str, values: dict[str, str]) -> None:
-        element = _Element(tag, values, parser.CurrentByteIndex)
+        element = TextElement(tag, values, parser.CurrentByteIndex)
         _locate_attributes(text, element)
         waiting[-1].children.append(element)
         waiting.append(element)
@@ -136,7 +141,7 @@ def _located(text: bytes) -> _Element:
     return waiting[0].children[0]
 
 
-def _locate_attributes(text: bytes, element: _Element) -> None:
+def _locate_attributes(text: bytes, element: TextElement) -> None:
     """Set the positions within the start tag of an element."""
     at = _end_of(_TAG.match(text, element.start))
     element.name_end = at
@@ -173,7 +178,7 @@ def _grouped(changes: Iterable[Change]) -> dict[tuple[str, str], Nested]:
     return groups
 
 
-def _pieces(text: bytes, element: _Element, values: Nested, where: str) -> Iterator[_Piece]:
+def _pieces(text: bytes, element: TextElement, values: Nested, where: str) -> Iterator[_Piece]:
     """Yield the changes of an element and its children."""
     missing: Nested = {}
     for key, value in values.items():
@@ -185,6 +190,12 @@ def _pieces(text: bytes, element: _Element, values: Nested, where: str) -> Itera
                 yield from _pieces(text, found[0], value, f'{where}: <{key}>')
             else:
                 missing[key] = value
+        elif key == '@rpy' and 'quat_xyzw' in element.attributes:
+            # Two orientations would be rejected.
+            start, end = element.attributes['quat_xyzw']
+            begin = text.rindex(b'quat_xyzw', 0, start)
+            quote = text[start - 1 : start]
+            yield _Piece(begin, end, b'rpy=' + quote + written(value).encode())
         elif (name := key[1:]) in element.attributes:
             start, end = element.attributes[name]
             yield _Piece(start, end, written(value, text[start:end].decode()).encode())
@@ -195,7 +206,7 @@ def _pieces(text: bytes, element: _Element, values: Nested, where: str) -> Itera
         yield _insertion(text, element, missing)
 
 
-def _insertion(text: bytes, element: _Element, missing: Nested) -> _Piece:
+def _insertion(text: bytes, element: TextElement, missing: Nested) -> _Piece:
     """Return the piece that adds child elements behind the others."""
     if element.children:
         margin = _margin(text, element.children[0])
@@ -213,7 +224,7 @@ def _insertion(text: bytes, element: _Element, missing: Nested) -> _Piece:
     return _Piece(at, at, (inner + ('' if b'\n' in margin_bytes else outer)).encode())
 
 
-def _margin(text: bytes, element: _Element) -> str:
+def _margin(text: bytes, element: TextElement) -> str:
     """Return the line break and indentation before an element, empty if it follows another."""
     before = text[: element.start]
     space = before[len(before.rstrip()) :]

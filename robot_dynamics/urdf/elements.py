@@ -14,6 +14,7 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array, pose, rotation_rpy
 from robot_dynamics.core.model.inertia import Inertial, transformed
+from robot_dynamics.urdf.rules import RATES
 
 
 class Limits(NamedTuple):
@@ -23,6 +24,9 @@ class Limits(NamedTuple):
     upper: float = np.inf
     velocity: float = np.inf
     effort: float = np.inf
+    acceleration: float = np.inf
+    deceleration: float = np.inf
+    jerk: float = np.inf
 
 
 def origin_pose(element: Any) -> Array:
@@ -59,8 +63,8 @@ def joint_friction(joint: Any) -> tuple[float, float]:
 def joint_limits(joint: Any) -> Limits:
     """Return the limits of a moving joint.
 
-    An effort or velocity of 0 means unspecified, and so do lower and upper limits that are both 0:
-    real descriptions contain them for joints that move.
+    A limit of 0, of the position only if lower and upper are both 0, means unspecified: real
+    descriptions contain them for joints that move.
     """
     given = joint.limit
     if given is None:
@@ -68,4 +72,5 @@ def joint_limits(joint: Any) -> Limits:
     ends = given.lower, given.upper
     if joint.type == 'continuous' or ends == (0, 0):
         ends = -np.inf, np.inf
-    return Limits(*ends, given.velocity or np.inf, given.effort or np.inf)
+    sizes = (getattr(given, key) or np.inf for key in ('velocity', 'effort', *RATES))
+    return Limits(*ends, *sizes)

@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,8 @@ from robot_dynamics.core.model.builder import build_tree
 from robot_dynamics.core.model.coordinates import friction_of_coordinates
 from robot_dynamics.core.model.inertia import Inertial, combined, inconsistency, transformed
 from robot_dynamics.core.model.joints import joint_transform
-from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
+from robot_dynamics.core.model.robot_model import RATE_LIMITS, STANDARD_GRAVITY, RobotModel
+from robot_dynamics.urdf.deviations import NOT_UTF8, UTF8, Remarks, encoding_of, in_utf8
 from robot_dynamics.urdf.elements import (
     is_revolute,
     joint_friction,
@@ -41,6 +42,7 @@ from robot_dynamics.urdf.elements import (
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
 from robot_dynamics.urdf.robot_files import robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
+from robot_dynamics.urdf.xacro_process import expanded
 
 ROUNDING = 1e-9  # of limits in rad or m
 
@@ -52,6 +54,8 @@ def load_urdf(
     locked_joints: Mapping[str, float] | None = None,
     tip_link: str | None = None,
     strict_inertials: bool = False,
+    xacro_arguments: Mapping[str, str] | None = None,
+    package_paths: Sequence[str | os.PathLike[str]] = (),
 ) -> RobotModel:
     """Return the robot of a URDF file or, with the suffix .xacro, of a xacro file.
 
@@ -64,6 +68,9 @@ def load_urdf(
         locked_joints: positions of locked joints [rad or m]; their links keep their mass.
         tip_link: keep only the coordinates that move this link, and lock the others at 0.
         strict_inertials: reject physically inconsistent inertias instead of warning.
+        xacro_arguments: values of the arguments of a .xacro file, by name.
+        package_paths: folders of packages, which `$(find ...)` in a .xacro file searches before
+            the ament index and the folders above the file.
 
     Raises:
         ModelError: the file cannot be read, or the description is wrong; the message names the
@@ -74,11 +81,13 @@ def load_urdf(
             <inertial>.
         UserWarning: the limits of a mimic joint narrow those of its leader.
         UserWarning: a joint has no position, velocity or effort limit; none is applied.
+        UserWarning: a .xacro file does not use an argument.
+        UserWarning: the description deviates from the specification and is read all the same; one
+            per kind, see `deviations`.
     """
-    try:
-        return _robot(urdf_text(path), gravity, locked_joints, tip_link, strict_inertials)
-    except ModelError as error:
-        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+    with named(path):
+        text = urdf_text(path, xacro_arguments, package_paths)
+        return _robot(text, gravity, locked_joints, tip_link, strict_inertials)
 
 
 def parse_urdf(
@@ -106,32 +115,49 @@ def parse_urdf(
 # -- files ----------------------------------------------------------------------------------
 
 
-def urdf_text(path: str | os.PathLike[str]) -> bytes | str:
+@contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin the errors of a description with the path of its file."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+
+
+def urdf_text(
+    path: str | os.PathLike[str],
+    xacro_arguments: Mapping[str, str] | None = None,
+    package_paths: Sequence[str | os.PathLike[str]] = (),
+) -> bytes | str:
     """Return the contents of a URDF file, or the expansion of a .xacro file.
 
+    Arguments and warnings are those of `load_urdf`.
+
     Raises:
-        ModelError: the file cannot be read or expanded.
+        ModelError: the file cannot be read or expanded, or is given arguments without being xacro.
     """
-    file = robot_file(path)
+    file, arguments = robot_file(path), xacro_arguments or {}
     try:
         with file.open('rb') as stream:
             contents = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, 'strerror', None) or error
         raise ModelError(f'cannot read the file: {reason}') from error
-    return _expanded(file) if file.suffix == '.xacro' else contents
+    if file.suffix == '.xacro':
+        return expanded(file, arguments, package_paths)
+    if arguments:
+        raise ModelError(
+            f'xacro arguments are given ({", ".join(arguments)}); expected a .xacro file, or none'
+        )
+    return _in_utf8(contents)
 
 
-def _expanded(file: Path) -> str:
-    """Return the URDF text of a xacro file, which is a trusted program."""
-    try:
-        import xacro
-    except ImportError as error:
-        raise ModelError('a .xacro file needs the xacro package: pip install xacro') from error
-    try:
-        return str(xacro.process_file(str(file)).toxml())
-    except Exception as error:  # expressions in the file may raise anything
-        raise ModelError(f'xacro failed: {error or type(error).__name__}') from error
+def _in_utf8(contents: bytes) -> bytes:
+    """Return a description in UTF-8; warn of another encoding that it declares."""
+    encoding = encoding_of(contents)
+    if encoding != UTF8:
+        warnings.warn(f'{NOT_UTF8}: {encoding}', UserWarning, stacklevel=3)
+    return in_utf8(contents)
 
 
 # -- assembly -------------------------------------------------------------------------------
@@ -152,7 +178,8 @@ def _robot(
     tip_link: str | None,
     strict_inertials: bool,
 ) -> RobotModel:
-    robot = read_urdf(xml_text)
+    remarks = Remarks()
+    robot = read_urdf(xml_text, remarks)
     tree = link_tree(robot)
     motions = joint_motions(tree, locked_joints or {}, tip_link)
     inertials = {name: link_inertial(link) for name, link in tree.links.items()}
@@ -170,7 +197,7 @@ def _robot(
         raise ModelError('; '.join(problems))
     for problem in problems:
         warnings.warn(f'robot {robot.name!r}: {problem}', InertialWarning, stacklevel=3)
-    for problem in (*_unlimited(model, tree.joints), *narrowed):
+    for problem in (*remarks.sentences(), *_unlimited(model, tree.joints), *narrowed):
         warnings.warn(f'robot {robot.name!r}: {problem}', UserWarning, stacklevel=3)
     return model
 
@@ -223,6 +250,9 @@ def _model(
         lower=np.array([limit.lower for limit in limits]),
         upper=np.array([limit.upper for limit in limits]),
         velocity_limit=np.array([limit.velocity for limit in limits]),
+        acceleration_limit=np.array([limit.acceleration for limit in limits]),
+        deceleration_limit=np.array([limit.deceleration for limit in limits]),
+        jerk_limit=np.array([limit.jerk for limit in limits]),
         effort_limit=np.array([limit.effort for limit in limits]),
         **friction_of_coordinates(S, *friction),
         link_names=tuple(frames),
@@ -257,7 +287,7 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
     joints are not used: the leader has the motor.
     """
     lower, upper = model.lower.copy(), model.upper.copy()
-    velocity = model.velocity_limit.copy()
+    rates = {name.removesuffix('_limit'): getattr(model, name).copy() for name in RATE_LIMITS}
     sentences = []
     for i, (joint, *_) in enumerate(bodies):
         if joint.mimic is None:
@@ -265,7 +295,7 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
         j = int(np.flatnonzero(model.S[i])[0])
         k, own = float(model.S[i, j]), joint_limits(joint)
         low, high = sorted((end - float(model.s0[i])) / k + 0.0 for end in (own.lower, own.upper))
-        speed = own.velocity / abs(k)
+        slow = {rate: getattr(own, rate) / abs(k) for rate in rates}
         name = model.joint_names[j]
         # A difference of rounding size does not bind.
         slack = ROUNDING * max(1.0, abs(float(model.s0[i])) / abs(k))
@@ -276,16 +306,18 @@ def _within_mimic_limits(model: RobotModel, bodies: list[_Body]) -> tuple[RobotM
                 f'joint {name!r} no range and are not applied: they require [{low:g}, {high:g}], '
                 f'its own limits are [{lower[j]:g}, {upper[j]:g}]'
             )
-        elif closer or speed < velocity[j] * (1 - ROUNDING):
+        elif closer or any(slow[rate] < rates[rate][j] * (1 - ROUNDING) for rate in rates):
             lower[j], upper[j] = max(low, lower[j]), min(high, upper[j])
-            velocity[j] = min(speed, velocity[j])
+            for rate, value in slow.items():
+                rates[rate][j] = min(value, rates[rate][j])
+            stated = [rate for rate in rates if rate == 'velocity' or np.isfinite(rates[rate][j])]
             sentences.append(
                 f'the limits of mimic joint {joint.name!r} narrow those of joint {name!r} to '
-                f'[{lower[j]:g}, {upper[j]:g}], velocity {velocity[j]:g}'
+                f'[{lower[j]:g}, {upper[j]:g}], '
+                f'{", ".join(f"{rate} {rates[rate][j]:g}" for rate in stated)}'
             )
-    if sentences:
-        model = replace(model, lower=lower, upper=upper, velocity_limit=velocity)
-    return model, sentences
+    limits = {f'{rate}_limit': values for rate, values in rates.items()}
+    return replace(model, lower=lower, upper=upper, **limits), sentences
 
 
 def _checked(gravity: ArrayLike) -> Array:

@@ -16,16 +16,18 @@ import numpy as np
 from urdf_parser_py import urdf
 
 from robot_dynamics.core.model.inertia import Inertial
+from robot_dynamics.urdf.deviations import UNKNOWN_ATTRIBUTES, UNKNOWN_ELEMENTS, Remarks
 from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
 from robot_dynamics.urdf.rules import TENSOR
 from robot_dynamics.urdf.tree import link_tree
 
 
-def bare_urdf(text: str | bytes) -> str:
+def bare_urdf(text: str | bytes, *, mimics: bool = False) -> str:
     """Return the links, inertials and joints of a URDF text that `parse_urdf` accepts.
 
-    The inertial of the root link is dropped: the link is fixed to the world.
+    The inertial of the root link is dropped: the link is fixed to the world. So is <mimic>, unless
+    `mimics`.
 
     Raises:
         ModelError: the description is wrong.
@@ -38,8 +40,22 @@ def bare_urdf(text: str | bytes) -> str:
         elif link.inertial is None:
             link.inertial = _written(Inertial())
     for joint in robot.joints:
-        joint.dynamics = joint.mimic = None
+        joint.dynamics = None
+        joint.mimic = joint.mimic if mimics else None
     return _text(robot)
+
+
+def for_engines(text: str | bytes) -> tuple[str | bytes, str]:
+    """Return a text that other programs read as this package does, and how the original deviates.
+
+    The text itself and '' if it does not deviate from URDF 1.0 in what they read.
+    """
+    remarks = Remarks()
+    read_urdf(text, remarks)
+    found = [s for s in remarks if s not in (UNKNOWN_ATTRIBUTES, UNKNOWN_ELEMENTS)]
+    if b'quat_xyzw' in (text.encode() if isinstance(text, str) else text):
+        found.append('it has quaternions of URDF 1.1')
+    return (bare_urdf(text, mimics=True), '; '.join(found)) if found else (text, '')
 
 
 def inertials(text: str | bytes) -> dict[str, Inertial]:

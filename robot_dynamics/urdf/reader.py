@@ -12,12 +12,31 @@ from __future__ import annotations
 
 from typing import Any
 from xml.etree import ElementTree
+from xml.parsers import expat
 
 from urdf_parser_py.urdf import URDF
 from urdf_parser_py.xml_reflection.core import ParseError
 
 from robot_dynamics.common.errors import ModelError
-from robot_dynamics.urdf.rules import MAX_NAME, checked_element, reject_misspelt
+from robot_dynamics.urdf.deviations import (
+    NOT_UTF8,
+    UNKNOWN_ELEMENTS,
+    UTF8,
+    XACRO,
+    Remarks,
+    encoding_of,
+    free_mimics,
+    normalize,
+    reject_other_format,
+    reject_usd,
+)
+from robot_dynamics.urdf.rules import (
+    EXTENSIONS,
+    MAX_NAME,
+    RATES,
+    checked_element,
+    reject_misspelt,
+)
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 64
@@ -30,19 +49,27 @@ PIECE = 2**20  # characters parsed at a time; a bound stops the parser after the
 _PARSER_ERRORS = (ParseError, ValueError, AssertionError, TypeError, KeyError, AttributeError)
 
 
-def read_urdf(xml: str | bytes) -> Any:
+def read_urdf(xml: str | bytes, remarks: Remarks | None = None) -> Any:
     """Return the `urdf_parser_py` robot of a URDF text.
 
     Links and joints are in document order. Axis, limit, dynamics and mimic of fixed joints are
     dropped. Missing `inertial`, `limit`, `dynamics` and `mimic` are None; other optional elements
-    and attributes have the defaults of the specification.
+    and attributes have the defaults of the specification. The limits of URDF 1.2 are attributes
+    of `limit` that urdf_parser_py does not know, 0 where none is given.
+
+    Args:
+        xml: the text.
+        remarks: takes what is read although it deviates from the specification.
 
     Raises:
         ModelError: the text is no URDF, or a value in it is wrong.
     """
+    remarks = Remarks() if remarks is None else remarks
     root = xml_root(xml)
-    if root.tag != 'robot':
-        raise ModelError(f'the root element is <{root.tag}>; expected <robot>')
+    if not isinstance(xml, str) and (encoding := encoding_of(xml)) != UTF8:
+        remarks.add(NOT_UTF8, encoding)
+    normalize(root, remarks)
+    free_mimics(root, remarks)
     name = root.get('name') or 'robot'
     if len(name) > MAX_NAME:
         raise ModelError(
@@ -51,13 +78,29 @@ def read_urdf(xml: str | bytes) -> Any:
     clean = ElementTree.Element('robot', name=name)
     for tag in dict.fromkeys(element.tag for element in root):
         reject_misspelt(tag, ('link', 'joint'), f'the robot contains <{tag}>')
+        if not (tag in ('link', 'joint', *EXTENSIONS) or tag.startswith(XACRO)):
+            remarks.add(UNKNOWN_ELEMENTS, f'<{tag}>')
     for position, element in enumerate(root, start=1):
         if element.tag in ('link', 'joint'):
-            clean.append(checked_element(element, position))
+            clean.append(checked_element(element, position, remarks))
+    return _parsed(clean)
+
+
+def _parsed(clean: ElementTree.Element) -> Any:
+    """Return the urdf_parser_py robot of checked elements."""
+    limits = [joint.find('limit') for joint in clean.iter('joint')]
+    rates = [
+        {key: float(limit.attrib.pop(key)) for key in RATES} if limit is not None else {}
+        for limit in limits
+    ]
     try:
-        return URDF.from_xml_string(ElementTree.tostring(clean, encoding='unicode'))
+        robot = URDF.from_xml_string(ElementTree.tostring(clean, encoding='unicode'))
     except _PARSER_ERRORS as error:
         raise ModelError(f'urdf_parser_py rejected the description: {error}') from error
+    for joint, given in zip(robot.joints, rates, strict=True):
+        for key, value in given.items():
+            setattr(joint.limit, key, value)
+    return robot
 
 
 # -- safe XML -------------------------------------------------------------------------------
@@ -66,10 +109,14 @@ def read_urdf(xml: str | bytes) -> Any:
 def xml_root(xml: str | bytes) -> ElementTree.Element:
     """Return the root element of an untrusted text.
 
+    Namespaces have no meaning in a URDF: a name with a prefix is a name, as in urdfdom.
+
     Raises:
-        ModelError: the text is not well-formed, too large, or has a document type.
+        ModelError: the text is not well-formed, too large, no URDF, or has a document type.
     """
-    return _parse_xml(_as_text(xml))
+    root = _parse_xml(_as_text(xml))
+    reject_other_format(root.tag)
+    return root
 
 
 def _as_text(xml: str | bytes) -> str:
@@ -78,11 +125,16 @@ def _as_text(xml: str | bytes) -> str:
         raise ModelError(f'the URDF text is a {type(xml).__name__}; expected str or bytes')
     if len(xml) > MAX_BYTES:
         raise ModelError(f'the URDF has more than {MAX_BYTES} bytes; expected at most that')
+    encoding = UTF8
+    if not isinstance(xml, str):
+        reject_usd(bytes(xml[:8]))
+        encoding = encoding_of(bytes(xml[:400]))
     try:
-        text = xml if isinstance(xml, str) else bytes(xml).decode('utf-8-sig')
+        text = xml if isinstance(xml, str) else bytes(xml).decode(encoding)
         text.encode()
     except UnicodeError as error:
-        raise ModelError(f'the URDF is not UTF-8 text: {error}') from None
+        name = encoding.removesuffix('-sig').upper()
+        raise ModelError(f'the URDF is not {name} text: {error}') from None
     if not text.strip():
         raise ModelError('the URDF is empty; expected a <robot> element')
     # Entities are declared in a document type; without one none can expand.
@@ -93,14 +145,16 @@ def _as_text(xml: str | bytes) -> str:
 
 def _parse_xml(text: str) -> ElementTree.Element:
     """Return the root element of a text of limited depth and size."""
-    parser: Any = ElementTree.XMLParser(target=_BoundedBuilder())
+    builder, parser = _BoundedBuilder(), expat.ParserCreate('utf-8')
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
     try:
         for start in range(0, len(text), PIECE):
-            parser.feed(text[start : start + PIECE])
-        root: ElementTree.Element = parser.close()
-    except ElementTree.ParseError as error:
+            parser.Parse(text[start : start + PIECE].encode())
+        parser.Parse(b'', True)
+    except expat.ExpatError as error:
         raise ModelError(f'the URDF is not well-formed XML: {error}') from None
-    return root
+    return builder.close()
 
 
 class _BoundedBuilder(ElementTree.TreeBuilder):
@@ -141,9 +195,3 @@ class _BoundedBuilder(ElementTree.TreeBuilder):
             )
         if len(self._tags) > MAX_TAGS:
             raise ModelError(f'the URDF has more than {MAX_TAGS} kinds of elements')
-        namespace, _, name = tag.rpartition('}')
-        if 'xacro' in namespace:
-            raise ModelError(
-                f'<xacro:{name}> is a xacro instruction; expand the file first, '
-                'or load it by its .xacro path'
-            )

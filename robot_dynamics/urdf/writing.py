@@ -25,7 +25,7 @@ from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.files import write_files
 from robot_dynamics.common.spatial import Array, pose, rpy
 from robot_dynamics.common.yaml_text import parameters_text
-from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RATE_LIMITS, RobotModel
 from robot_dynamics.urdf.editing import edited, inertial_changes, written
 from robot_dynamics.urdf.reader import read_urdf
 
@@ -223,7 +223,7 @@ def _add_joint(robot: Element, model: RobotModel, joint: _Joint) -> None:
         return
     SubElement(element, 'axis', xyz=written(joint.axis))
     sizes = {
-        'velocity': float(abs(ratio) * model.velocity_limit[k]),
+        **{name[:-6]: float(abs(ratio) * getattr(model, name)[k]) for name in RATE_LIMITS},
         'effort': np.inf if joint.mimics else float(model.effort_limit[k]),
     }
     if 0 in sizes.values() or ends == [0, 0]:
@@ -231,7 +231,12 @@ def _add_joint(robot: Element, model: RobotModel, joint: _Joint) -> None:
             f'limits of joint {joint.name!r} are {ends} and {sizes}; expected none that is 0, '
             'which means none in a URDF'
         )
-    limits = {name: 0.0 if np.isinf(value) else value for name, value in sizes.items()}
+    # An unspecified velocity or effort is written as 0, which other readers require.
+    limits = {
+        name: 0.0 if np.isinf(value) else value
+        for name, value in sizes.items()
+        if name in ('velocity', 'effort') or np.isfinite(value)
+    }
     if kind != 'continuous':
         limits |= dict(zip(('lower', 'upper'), (0.0, 0.0) if unlimited else ends, strict=True))
     if kind != 'continuous' or any(limits.values()):

@@ -128,6 +128,13 @@ class Drawing:
         elif shape.kind == 'cylinder':
             radius, height = shape.size
             node = scene.add_cylinder(name, radius=radius, height=height, **look, **place)
+        elif shape.kind == 'capsule':
+            radius, height = shape.size
+            node = scene.add_cylinder(name, radius=radius, height=height, **look, **place)
+            for end in (-height / 2, height / 2):
+                at = {**place, 'position': shape.pose[:3, 3] + end * shape.pose[:3, 2]}
+                ball = scene.add_icosphere(f'{name}_{end:g}', radius=radius, **look, **at)
+                self._meshes.append(ball)
         elif shape.kind == 'sphere':
             node = scene.add_icosphere(name, radius=shape.size[0], **look, **place)
         elif mesh is None:

@@ -150,8 +150,13 @@ def test_faults_of_the_structure_are_findings(examined, text, kind, element):
     'text', [b'', b'<robot', b'\xff\xfe', b'<a/>', b'<!DOCTYPE robot><robot/>']
 )
 def test_what_is_no_robot_is_rejected(examined, text):
-    with pytest.raises(ModelError):
-        examined(text)
+    """The reader's sentence is the first finding."""
+    first, *others = examined(text).findings
+    assert (first.severity, first.kind) == ('error', 'rejected')
+    assert others == []
+    with pytest.raises(ModelError) as error:
+        parse_urdf(text)
+    assert first.message == str(error.value)
 
 
 @pytest.mark.slow
@@ -529,3 +534,38 @@ def test_an_unresolved_mesh_is_a_warning(examined, folder):
     for file in folder.iterdir():
         file.unlink()
     assert {kind for kind, _ in alarms(examined(text, folder))} == {'mesh-unresolved'}
+
+
+def test_portable_findings_are_those_of_urdfdom(tmp_path):
+    """Pinocchio reads by it: it drops a mass or rejects the robot where one is named, only."""
+    pin = pytest.importorskip('pinocchio')
+    whole = robot(*map(LINK.format, 'ab'), JOINT.format('j', 'a', 'b'))
+    axis = '<axis xyz="0 1 0"/><limit'
+    whole = whole.replace('<limit', axis)
+    mass = 'link name="b"><inertial><mass value="1'
+    changes = {
+        'as it is': (whole, ''),
+        'tab behind a mass': (whole.replace(mass, f'{mass}\t'), 'massless'),
+        'blank behind a mass': (whole.replace(mass, f'{mass} '), 'massless'),
+        'blank before a mass': (whole.replace(mass, f'{mass[:-1]} 1'), ''),
+        'line break in an axis': (whole.replace('<axis xyz="0 ', '<axis xyz="0\n'), 'rejects'),
+        'no effort': (re.sub(r' effort="[^"]*"', '', whole), 'rejects'),
+        'infinite velocity': (re.sub(r'velocity="[^"]*"', 'velocity="inf"', whole), 'rejects'),
+        'no name': (re.sub(r'<robot name="[^"]*"', '<robot', whole), 'rejects'),
+        'version 2': (whole.replace('<robot ', '<robot version="2.0" '), 'rejects'),
+        'version 1.1': (whole.replace('<robot ', '<robot version="1.1" '), ''),
+    }
+    for what, (text, then) in changes.items():
+        assert (text != whole) == (what != 'as it is'), what
+        file = tmp_path / 'a.urdf'
+        file.write_text(text)
+        named = [f for f in examine(file, portable=True).findings if f.kind == 'not-portable']
+        try:
+            masses = [body.mass for body in pin.buildModelFromXML(text).inertias]
+            found = 'massless' if masses[1] == 0 else ''
+        except ValueError:
+            found = 'rejects'
+        assert found == then, what
+        assert [then in f.message for f in named if f.severity == 'warning'] == [True] * bool(
+            then
+        ), what

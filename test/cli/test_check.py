@@ -2,6 +2,7 @@
 """The verb `check`: output, exit codes, JSON, repaired files and pictures."""
 
 import json
+import re
 
 import pytest
 import robots
@@ -146,16 +147,33 @@ def test_an_inconsistent_tensor_is_an_error_and_repaired(run, tmp_path):
     assert run(out, '--package-path', path.parent)[0] == 0
 
 
-def test_an_unreadable_file_is_one_sentence_and_writes_nothing(run, tmp_path):
+def test_a_text_that_is_no_robot_is_a_finding(run, tmp_path):
     wrong, out = tmp_path / 'wrong.urdf', tmp_path / 'out.urdf'
     for text in ('', '<robot', '<model/>', '<!DOCTYPE a><robot/>', '<robot>' + 'x' * 10_000_001):
         wrong.write_text(text)
         code, output, errors = run(wrong, '--fix', out, '--json', tmp_path / 'out.json')
-        assert (code, output, errors.count('\n')) == (2, '', 1)
-        assert errors.startswith(f'robot-dynamics: {wrong}: ')
-    assert not out.exists()
-    assert not (tmp_path / 'out.json').exists()
+        assert (code, errors) == (1, '')
+        assert output.startswith('ERROR rejected')
+        assert 'not written; there is no robot to repair' in output
+        assert not out.exists()
+        assert json.loads((tmp_path / 'out.json').read_text())['findings'][0]['kind'] == 'rejected'
     assert run(tmp_path / 'nowhere.urdf')[0] == 2
+    code, _, errors = run(PANDA, '--reference', wrong)
+    assert (code, errors.count('\n')) == (2, 1)
+    assert str(wrong) in errors
+
+
+def test_what_other_programs_read_differently_is_found(run, tmp_path):
+    file, out = tmp_path / 'panda.urdf', tmp_path / 'out.urdf'
+    broken = re.sub(r'(<mass value="[\d.]+)"', r'\1\n"', PANDA.read_text(), count=1)
+    file.write_text(re.sub(r'ixy="[^"]*"', '', broken, count=1))
+    code, output, _ = run(file, '--portable', '--fix', out)
+    assert code == 0
+    assert 'white space behind a number of value: urdfdom drops the <inertial>' in output
+    assert '<inertia> has no ixy: urdfdom drops the tensor, and keeps the mass' in output
+    assert 'ixy="0.0"' in out.read_text()
+    assert 'not-portable' not in run(file)[1]
+    assert 'WARNING not-portable' not in run(PANDA, '--portable')[1]
 
 
 def test_a_broken_tree_is_reported_without_a_table(run, tmp_path):

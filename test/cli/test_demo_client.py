@@ -88,7 +88,7 @@ def test_latency_is_taken_between_equal_stamps():
 
 
 def test_the_summary_holds_the_figures_of_both_runs(tmp_path):
-    robot, motion = DemoRobot(tmp_path, Dynamics(planar_2r()), {}), swing_of(2)
+    robot, motion = DemoRobot('', {}, Dynamics(planar_2r()), {}), swing_of(2)
     report = {'engine': 'PyBullet', 'verdict': 'PASS', 'note 1': 'a', 'other': 'b'}
     reports = {REPORT: report, SIMULATION: {'missed commands': '3'}}
     found = summarize(robot, motion, [record(), record()], reports)

@@ -22,7 +22,9 @@ PROFILE = share_file('config/realistic_panda.yaml')
 
 def test_the_node_simulates_the_arm_of_the_profile():
     nominal = load_urdf(PANDA)
-    found = snapshot(SimulatorParameters, hardware(PROFILE, PANDA, nominal, 1e-3).parameters)
+    found = snapshot(
+        SimulatorParameters, hardware(PROFILE, PANDA.read_bytes(), nominal, 1e-3).parameters
+    )
     actual = found.robot(found.robot_description)
     profile = load_profile(PROFILE)
 
@@ -49,11 +51,11 @@ def test_the_node_simulates_the_arm_of_the_profile():
 def test_a_profile_of_another_robot_is_rejected_by_name():
     path = share_file('urdf/planar_2r.urdf')
     with pytest.raises(ModelError, match=r'realistic_panda\.yaml, for the 2 joints of .*\(7,\)'):
-        hardware(PROFILE, path, load_urdf(path), 1e-3)
+        hardware(PROFILE, path.read_text(), load_urdf(path), 1e-3)
 
 
 def test_a_velocity_limit_is_rejected(tmp_path):
     profile = tmp_path / 'profile.yaml'
     profile.write_text('drives: {velocity_limit: 1.0}')
     with pytest.raises(ModelError, match='drives has velocity_limit'):
-        hardware(profile, PANDA, load_urdf(PANDA), 1e-3)
+        hardware(profile, PANDA.read_bytes(), load_urdf(PANDA), 1e-3)

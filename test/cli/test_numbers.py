@@ -21,6 +21,22 @@ BASE = {
     'validate': [ELBOW, '--states', '2', '--engine', 'mujoco'],
     'compare': [ELBOW, '--states', '1'],
     'simulate': [ELBOW, '--duration', '0.01'],
+    'derive': [ELBOW],
+    # A frame that no function uses is rejected before the files are written.
+    'export': [
+        ELBOW,
+        *[
+            '--language',
+            'c',
+            '--functions',
+            'gravity_torque',
+            '--frame',
+            'link1',
+            '--output',
+            'no',
+        ],
+    ],
+    'precompile': ['/no'],  # rejected before anything is compiled
     'excite': [ELBOW, '--effort', '1e-9', '--harmonics', '1'],  # no posture, so no search
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
     'trajectory': [MOTION, '--robot', ELBOW],
@@ -94,16 +110,20 @@ def bag(tmp_path_factory):
 
 
 def test_folders_of_packages_exist(tmp_path, capsys):
-    """By the same option in every verb that reads meshes."""
+    """By the same option in every verb that has a robot, which may be a .xacro with $(find)."""
     missing = tmp_path / 'no'
-    for verb in ('check', 'excite', 'view'):
+    for verb in ('check', 'excite', 'terms'):
         words = [verb, ELBOW, '--package-path', str(tmp_path), '--package-path', str(missing)]
         code, shown, errors = ending(words, capsys)
         assert (code, shown) == (2, '')
         assert f'argument --package-path: {missing} is not a folder' in errors
         assert errors.count('\n') == 1
-    having = [verb for verb, parser in verbs().items() if '--package-path' in parser.format_help()]
-    assert sorted(having) == ['check', 'excite', 'view']
+    helps = {verb: parser.format_help() for verb, parser in verbs().items()}
+    having, robots = (
+        {verb for verb, text in helps.items() if option in text}
+        for option in ('--package-path', '--dh')
+    )
+    assert {'check', 'excite', 'view', 'terms'} <= having == robots
 
 
 def test_the_options_are_found():

@@ -480,3 +480,19 @@ def test_other_joints_are_rejected(elbow):
     trajectory = Trajectory(['a', 'b'], [1.0], [[0.3, 0.2]])
     with pytest.raises(TrajectoryError, match='in_order'):
         check_feasibility(Dynamics(elbow), trajectory)
+
+
+@pytest.mark.parametrize(('name', 'power'), [('acceleration_limit', 2), ('jerk_limit', 3)])
+def test_described_limits_of_acceleration_and_jerk_slow_a_motion_down(elbow, name, power):
+    """A cubic from rest to rest: its acceleration is 6 h / T^2 at most, its jerk 12 h / T^3."""
+    path = Trajectory(elbow.joint_names, [0.0, 1.0], [[0.0, 0.0], [0.5, -1.0]], np.zeros((2, 2)))
+    largest = {2: 6.0, 3: 12.0}[power]
+    limits = replace(elbow, **{name: np.full(2, 0.25 * largest)})
+    found = check_feasibility(Dynamics(limits), path)
+    assert found.speed == pytest.approx(0.25 ** (1 / power), rel=1e-9)
+    assert [reason.split(';')[0][-9:].split()[-1] for reason in found.reasons] == (
+        ['3', '6'] if power == 2 else ['6', '12']
+    )
+    slower = slow_down(Dynamics(limits), path)
+    assert check_feasibility(Dynamics(limits), slower).feasible
+    assert slower.duration == pytest.approx(4.0 ** (1 / power), rel=1e-9)

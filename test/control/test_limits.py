@@ -75,6 +75,25 @@ def test_the_acceleration_limit_follows_from_the_velocity_limit(model):
     assert reason == "joint 'joint2' reaches the acceleration 28.8; its limit is 20"
 
 
+@pytest.mark.parametrize('tighter', ['acceleration_limit', 'deceleration_limit'])
+def test_the_acceleration_limit_is_the_described_one(model, tighter):
+    """Of both signs; a joint without one keeps that of its velocity. It binds trajectories."""
+    given = {'acceleration_limit': [8.0, np.inf], 'deceleration_limit': [9.0, np.inf]}
+    described = replace(model, **{**given, tighter: np.array([5.0, np.inf])})
+    assert acceleration_limit(described).tolist() == [5, 20]
+    for sign in (1.0, -1.0):
+        # A cubic from rest to rest begins and ends with 6 h / T^2; its jerk is 12 h / T^3.
+        path = cubic([0.9 * sign, 0.9], T=1.0)
+        (reason,) = violations(path, described)
+        assert reason == "joint 'joint1' reaches the acceleration 5.4; its limit is 5"
+        jerky = replace(model, jerk_limit=np.array([np.inf, 10.0]))
+        (reason,) = violations(path, jerky)
+        assert reason == "joint 'joint2' reaches the jerk 10.8; its limit is 10"
+    assert violations(cubic([0.8, 0.8]), described) == []
+    (reason,) = reference_violations(Reference(np.zeros(2), np.zeros(2), [6.0, 19.0]), described)
+    assert reason == "the acceleration of joint 'joint1' is 6; its limit is 5"
+
+
 @pytest.mark.parametrize(
     ('quantity', 'values', 'limit'),
     [('position', (1.1, -1.1), 1), ('velocity', (2.1, -2.1), 2), ('acceleration', (21, -21), 20)],

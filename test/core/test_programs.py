@@ -166,7 +166,7 @@ def test_methods_can_be_copied_and_pickled_without_their_arm(arm, load, backend)
                 assert_same({name: twin(*arguments)}, {name: expected}, 0.0)
         assert_same(results_of(copy.deepcopy(ours)), results_of(ours), 0.0)
     # A pickle holds the robot, neither its machine code nor that of other methods.
-    assert len(pickled) < 10_000
+    assert len(pickled) < 11_000
 
 
 @pytest.mark.parametrize('backend', ['auto', 'python'])

@@ -22,6 +22,7 @@ DISPLAY, DYNAMICS, SIMULATION = (
 NO_FILE = '/no/such/file'
 EVERYWHERE = {
     'robot_description_file': [NO_FILE, __file__, 'massless.xacro'],
+    'xacro_arguments': ['name', 'a:=1 a:=2', "a:='b"],
     'namespace': ['my robot', '1st', 'a//b'],
     'use_sim_time': ['maybe'],
     'autostart': ['1'],
@@ -164,6 +165,26 @@ def test_valid_arguments_start_the_nodes_with_the_computed_values():
     assert feedforward['kd'] == gains['kd']
     assert nodes['rviz2'][1][-1] == 'left/panda_link0'
     assert nodes['robot_state_publisher'][0]['robot_description'] == PANDA.read_text()
+
+
+def test_xacro_arguments_reach_every_node_and_the_gains(tmp_path):
+    head = '<robot name="test" xmlns:xacro="http://www.ros.org/wiki/xacro">'
+    body = urdf_text.chain(urdf_text.LIMIT).partition('>')[2]
+    file = tmp_path / 'arm.xacro'
+    file.write_text(head + body.replace('upper="2"', 'upper="$(arg reach)" k="$(arg note)"'))
+    given = {'robot_description_file': str(file), 'state_publisher': 'robot_dynamics'}
+    words = "reach:=0.75 note:='two words'"
+    context, error = launched(SIMULATION, xacro_arguments=words, **given)
+    assert error is None
+    nodes = {name: parameters for name, _, parameters, _ in context.started}
+    text = nodes['state_publisher_node']['robot_description']
+    assert 'upper="0.75"' in text
+    assert 'two words' in text
+    gains = feedback_gains(file, 1e-3, words)
+    assert nodes['feedforward_node']['kp'] == gains['kp']
+    context, error = launched(SIMULATION, **given)
+    assert 'expected reach:=VALUE' in str(error)
+    assert context.started == []
 
 
 @pytest.mark.parametrize('file', BAD)

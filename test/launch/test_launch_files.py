@@ -40,6 +40,7 @@ COMMON = {
     'rviz',
     'state_publisher',
     'use_sim_time',
+    'xacro_arguments',
 }
 THEIRS = {
     'robot_state_publisher': 'robot_state_publisher',

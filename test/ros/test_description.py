@@ -99,6 +99,37 @@ def test_a_bad_file_is_named_with_the_reason(graph, tmp_path):
             graph.start(DynamicsNode, description=None, robot_description_file=str(bad))
 
 
+def as_xacro(urdf):
+    """Return a URDF as a xacro text whose argument `mass` is that of the first body."""
+    head, _, rest = urdf.partition('<mass value="')
+    head = head.replace('<robot ', '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ', 1)
+    return f'{head}<mass value="$(arg mass){rest[rest.index(chr(34)) :]}'
+
+
+def test_a_xacro_file_with_arguments(graph, elbow_urdf, tmp_path):
+    file = tmp_path / 'arm.xacro'
+    file.write_text(as_xacro(elbow_urdf))
+    given = {'description': None, 'robot_description_file': str(file)}
+    node = graph.start(DynamicsNode, xacro_arguments=['mass:=1.25'], **given)
+    assert node.arm.model.mass[0] == 1.25
+    with pytest.raises(ModelError, match=rf"^{file}: the xacro argument 'mass' is missing.*:=VAL"):
+        graph.start(DynamicsNode, **given)
+    with pytest.raises(ModelError, match='expected name:=value'):
+        graph.start(DynamicsNode, xacro_arguments=['mass=1'], **given)
+
+
+def test_xacro_on_the_topic_is_not_expanded(graph, elbow_urdf):
+    publisher = graph.probe.create_publisher(String, 'robot_description', qos.LATCHED)
+    node = graph.start(DynamicsNode, description=None)
+    publisher.publish(String(data=as_xacro(elbow_urdf)))
+    graph.until(lambda: node.failure is not None, 'the rejection')
+    assert '$(arg mass)' in str(node.failure)
+    with pytest.raises(
+        ModelError, match='xacro_arguments is mass:=1; expected robot_description_'
+    ):
+        graph.start(DynamicsNode, description=elbow_urdf, xacro_arguments=['mass:=1'])
+
+
 def test_the_topic_in_the_nodes_namespace_even_when_it_is_late(graph, elbow_urdf):
     node = graph.start(DynamicsNode, remap=['__ns:=/left'], description=None)
     graph.drain(0.1)

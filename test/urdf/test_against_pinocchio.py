@@ -79,7 +79,6 @@ def test_the_robots_of_the_other_tests(name):
 
 # Their files are wrong, or contain joints that this package does not support.
 REFUSED = {
-    'alex_psyonic_hands.urdf': "'Left_index_q2' mimics 'index_q1', which is not defined",
     'ur3.urdf': 'has no link',
     'bike.urdf': "xyz='0.07, 0, -0.69', which must be a number",
     'biped2d_pybullet.urdf': 'lower=1 and upper=-1; lower must not exceed',

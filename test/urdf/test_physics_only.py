@@ -6,10 +6,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import urdf_text
 
 from robot_dynamics.common.errors import ModelError
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import parse_urdf
-from robot_dynamics.urdf.physics_only import bare_urdf, inertials
+from robot_dynamics.urdf.physics_only import bare_urdf, for_engines, inertials
 
 ARM = (Path(__file__).parents[1] / 'validation' / 'arm.urdf').read_text()
 
@@ -47,3 +49,22 @@ def test_inertials_are_in_the_axes_of_the_link():
 def test_text_that_is_no_urdf_is_rejected(bad):
     with pytest.raises(ModelError):
         bare_urdf(bad)
+
+
+@pytest.mark.filterwarnings('ignore::UserWarning')
+def test_engines_read_a_text_that_deviates_as_it_is_written_here():
+    """Missing products, a quaternion and a prefix; what does not deviate is left as it is."""
+    pin = pytest.importorskip('pinocchio')
+    limit = '<limit lower="-1" upper="2" velocity="3" effort="4"/>'
+    plain = urdf_text.chain(limit, f'{limit}<mimic joint="j1" multiplier="2"/>')
+    assert for_engines(plain) == (plain, '')
+    text = plain.replace('ixy="0" ', '').replace('</robot>', '<gazebo><a:b/></gazebo></robot>')
+    text = text.replace(limit, f'{limit}<origin quat_xyzw="0 0.6 0 0.8"/>', 1)
+    written, reason = for_engines(text)
+    assert reason.count(';') == 2
+    assert '<mimic' in written
+    model, other = parse_urdf(text), pin.buildModelFromXML(written)
+    q = np.array([0.3])
+    g = pin.computeGeneralizedGravity(other, other.createData(), model.S @ q + model.s0)
+    expected = model.S.T @ g
+    np.testing.assert_allclose(Dynamics(model).gravity_torque(q), expected, rtol=0, atol=1e-13)

@@ -40,7 +40,11 @@ WRONG_LINKS = {
         inertial('<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/>', ''),
         "link 'b': <inertial> has no <inertia>",
     ),
-    'inertia incomplete': (inertial('ixy="0" ', ''), "<inertia> has no attribute 'ixy'"),
+    'inertia incomplete': (inertial('ixx="0.1" ', ''), "<inertia> has no attribute 'ixx'"),
+    'tensor not symmetric': (
+        inertial('ixy="0"', 'ixy="0" iyx="0.01"'),
+        "<inertia> has ixy='0' and iyx='0.01'; expected a symmetric tensor",
+    ),
     'inertia infinite': (inertial('iyy="0.1"', 'iyy="-inf"'), "iyy='-inf', which must be"),
     'inertia misspelt': (inertial('<inertia ', '<inertai '), "did you mean 'inertia'"),
     'origin misspelt': (inertial('<origin', '<orgin'), "<orgin>, .* did you mean 'origin'"),
@@ -50,9 +54,21 @@ WRONG_LINKS = {
     'com has two values': (inertial('0.1 0 0', '0.1 0'), "'0.1 0', which has 2 values; it must"),
     'com has commas': (inertial('0.1 0 0', '0.1, 0, 0'), "xyz='0.1, 0, 0', which must be"),
     'com is a variable': (inertial('0.1 0 0', '${x} 0 0'), "which must be a number"),
-    'origin by quaternion': (
-        inertial('xyz="0.1 0 0"', 'quat_xyzw="0 0 0 1"'),
-        "<origin> has quat_xyzw='0 0 0 1', which is not supported; expected xyz, rpy",
+    'zero quaternion': (
+        inertial('xyz="0.1 0 0"', 'quat_xyzw="0 0 0 0"'),
+        "<origin> has quat_xyzw='0 0 0 0', which is no rotation; it must be a unit quaternion",
+    ),
+    'quaternion of three': (
+        inertial('xyz="0.1 0 0"', 'quat_xyzw="0 0 1"'),
+        "quat_xyzw='0 0 1', which has 3 values; it must have 4",
+    ),
+    'quaternion and angles': (
+        inertial('xyz="0.1 0 0"', 'rpy="0 0 0" quat_xyzw="0 0 0 1"'),
+        "<origin> has rpy='0 0 0' and quat_xyzw='0 0 0 1'; expected one of the two",
+    ),
+    'orientation in another form': (
+        inertial('xyz="0.1 0 0"', 'xyz="0.1 0 0" wxyz="1 0 0 0"'),
+        "<origin> has wxyz='1 0 0 0', which is not supported; expected xyz, rpy or quat_xyzw",
     ),
     'link without name': (urdf_text.robot('<link/>'), "link number 1 has no attribute 'name'"),
     'link with empty name': (urdf_text.robot(link(' ')), 'name=.*must hold 1 to 256'),
@@ -74,8 +90,8 @@ def jointed(inside, kind='revolute'):
 WRONG_JOINTS = {
     'no type': ('<joint name="j2"/>', "joint 'j2' has type=None; it must be one of revolute"),
     'spherical': (jointed('', 'spherical'), "joint 'j1' has type='spherical'; it must be one of"),
-    'floating': (jointed('', 'floating'), "joint 'j1' is of type 'floating', .* one coordinate"),
-    'planar': (jointed('', 'planar'), "joint 'j1' is of type 'planar', .* supported are revol"),
+    'floating': (jointed('', 'floating'), "joint 'j2' is of type 'floating', .* one coordinate"),
+    'planar': (jointed('', 'planar'), "joint 'j2' is of type 'planar', .* supported are revol"),
     'no name': ('<joint type="fixed"/>', "joint number 1 has no attribute 'name'"),
     'no parent': (
         '<joint name="j" type="fixed"><child link="a"/></joint>',
@@ -115,7 +131,7 @@ WRONG_JOINTS = {
     'mimic NaN': (jointed('<mimic joint="j1" offset="nan"/>'), "offset='nan', which must be"),
     'mimic misspelt': (
         jointed('<mimic joint="j1" multiplyer="2"/>'),
-        "multiplyer='2', which is not supported; expected joint, multiplier, offset",
+        "multiplyer='2', which is unknown in URDF; did you mean 'multiplier'",
     ),
     'mimics that overflow': (
         chain(LIMIT, *[f'<mimic joint="j{k}" multiplier="1e30"/>' for k in range(1, 12)]),
@@ -199,11 +215,24 @@ NO_URDF = {
     'half': ('<robot>', 'not well-formed XML: no element found|not well-formed'),
     'comment': ('<!-- robot -->', 'not well-formed XML: no element found'),
     'two roots': ('<robot/><robot/>', 'not well-formed XML: junk after document element'),
-    'SDF': ('<sdf version="1.7"/>', 'the root element is <sdf>; expected <robot>'),
-    'namespace': ('<robot xmlns="http://x"/>', 'root element is <{http://x}robot>'),
+    'SDF': ('<sdf version="1.7"/>', 'this is an SDF file, .* expected a URDF: load the URDF'),
+    'MJCF': ('<mujoco model="arm"/>', 'this is an MJCF file, .* or convert it, for instance with'),
+    'USD': (b'#usda 1.0', 'this is a USD file; expected a URDF: .* or export it'),
+    'USD, binary': (b'PXR-USDC\0\0', 'this is a USD file'),
+    'USD, zipped': (b'PK\x03\x04\0\0', 'this is a USD file'),
+    'another root': ('<model/>', 'the root element is <model>; expected <robot>'),
     'NUL': ('<robot name="\0"/>', 'not well-formed XML'),
     'lone surrogate': ('<robot name="\ud800"/>', 'not UTF-8 text'),
-    'UTF-16': ('<robot/>'.encode('utf-16'), 'not UTF-8 text'),
+    'half of UTF-16': (b'\xff\xfe<', 'not UTF-16 text'),
+    'UTF-16 by declaration alone': (
+        b'<?xml version="1.0" encoding="utf-16"?><robot/>',
+        "'utf-16'",
+    ),
+    'no encoding of text': (
+        b'<?xml version="1.0" encoding="zip"?><robot/>',
+        "'zip', which is not",
+    ),
+    'EBCDIC': ('<?xml version="1.0"?><robot/>'.encode('cp037'), 'not UTF-8 text'),
     'Latin-1': ('<robot name="bras-à-deux"/>'.encode('latin-1'), 'not UTF-8 text'),
     'None': (None, 'is a NoneType; expected str or bytes'),
     'a list': ([], 'is a list; expected str or bytes'),

@@ -99,6 +99,24 @@ def test_limits_of_a_mimic_narrow_those_of_its_leader(limits, multiplier, offset
     )
 
 
+def test_limits_of_urdf_1_2_are_those_of_the_coordinate_that_a_mimic_follows():
+    own = '<limit lower="-1" upper="1" velocity="3" effort="4" {}/>'.format
+    leader = own('acceleration="8" deceleration="0" jerk="20"')
+    follower = own('acceleration="9" deceleration="6"') + '<mimic joint="j1" multiplier="-2"/>'
+    with pytest.warns(UserWarning, match='velocity 1.5, acceleration 4.5, deceleration 3, jerk'):
+        model = parse_urdf(chain(leader, follower))
+    rates = model.acceleration_limit, model.deceleration_limit, model.jerk_limit
+    assert rates == (4.5, 3, 20)
+    # An arm with a payload, other gravity or drives is the same arm.
+    for changed in (
+        model.with_payload('l2', 1.0),
+        model.with_gravity((0, 0, 0)),
+        model.with_actuation(viscous=1.0),
+    ):
+        assert changed.jerk_limit == 20
+        assert changed.deceleration_limit == 3
+
+
 @pytest.mark.parametrize('limits', ['lower="5" upper="6"', 'lower="2" upper="3"'])
 def test_limits_of_a_mimic_that_leave_no_range_are_named_and_not_applied(limits):
     follower = f'<limit {limits} velocity="9" effort="9"/><mimic joint="j1"/>'
@@ -133,9 +151,7 @@ def test_a_mimic_on_a_fixed_joint_is_ignored():
     assert parse_urdf(text).joint_names == ('j',)
 
 
-def test_mimics_without_a_leader_are_rejected():
-    with pytest.raises(ModelError, match="'j2' mimics 'absent', which is not defined"):
-        parse_urdf(chain(LIMIT, MIMIC.format('absent', 1, 0)))
+def test_mimics_of_fixed_joints_are_rejected():
     fixed = urdf_text.robot(
         *map(link, 'abc'),
         joint('j', 'a', 'b', MIMIC.format('k', 1, 0)),

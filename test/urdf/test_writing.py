@@ -16,6 +16,7 @@ from robot_dynamics.common.spatial import pose, rotation_rpy
 from robot_dynamics.core import kinematics
 from robot_dynamics.core.model import robots as textbook_robots
 from robot_dynamics.core.model.coordinates import with_coordinates
+from robot_dynamics.core.model.robot_model import RATE_LIMITS
 from robot_dynamics.core.model.robots import random_inertial, random_tree
 from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
 from robot_dynamics.ros.parameter_files import read_parameters
@@ -27,7 +28,7 @@ from robot_dynamics.urdf.writing import to_urdf
 EPS = np.finfo(float).eps
 MEANT = 'ignore::UserWarning', 'ignore::robot_dynamics.InertialWarning'
 pytestmark = [pytest.mark.filterwarnings(one) for one in MEANT]
-LIMITS = ('lower', 'upper', 'velocity_limit', 'effort_limit', 'viscous', 'coulomb')
+LIMITS = ('lower', 'upper', *RATE_LIMITS, 'effort_limit', 'viscous', 'coulomb')
 
 
 def read_back(model):
@@ -102,7 +103,7 @@ def test_trees_are_read_back(n, seed):
             loaded,
             lower=-rng.uniform(0.1, 3, n),
             upper=rng.uniform(0.1, 3, n),
-            velocity_limit=rng.uniform(0.1, 3, n),
+            **{name: rng.uniform(0.1, 3, n) for name in RATE_LIMITS},
             effort_limit=rng.uniform(0.1, 3, n),
             viscous=rng.uniform(0, 1, n),
             coulomb=rng.uniform(0, 1, n),
@@ -162,8 +163,8 @@ def test_each_number_of_a_joint_alone_is_read_back(name, joint):
     kinds = np.array([True, False, True])
     model = replace(random_tree(3, np.random.default_rng(2), prismatic=0.0), revolute=kinds)
     values = {key: np.array(getattr(model, key)) for key in LIMITS}
-    assert not any(np.isfinite(values[key]).any() for key in LIMITS[:4])
-    assert not any(values[key].any() for key in LIMITS[4:])
+    assert not any(np.isfinite(values[key]).any() for key in LIMITS[:-2])
+    assert not any(values[key].any() for key in LIMITS[-2:])
     values[name][joint] = -0.7 if name == 'lower' else 0.7
     assert_same(replace(model, **values))
 

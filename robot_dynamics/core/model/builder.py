@@ -10,7 +10,7 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial
-from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RATE_LIMITS, RobotModel
 
 
 def build_tree(
@@ -62,7 +62,7 @@ def _defaults(nb: int, n: int, body_names: Sequence[str]) -> dict[str, Any]:
         's0': np.zeros(nb),
         'lower': np.full(n, -np.inf),
         'upper': np.full(n, np.inf),
-        'velocity_limit': np.full(n, np.inf),
+        **{name: np.full(n, np.inf) for name in RATE_LIMITS},
         'effort_limit': np.full(n, np.inf),
         'viscous': np.zeros(n),
         'coulomb': np.zeros(n),

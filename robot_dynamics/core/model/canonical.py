@@ -146,7 +146,8 @@ def _axes_to_child(
     if sine <= tolerance:
         # Parallel axes: x points from one to the other.
         return _normal_to(z, p_c, tolerance), None
-    x = normal / sine
+    # Of nearly parallel axes the product has rounding errors along z as large as itself.
+    x = _normal_to(z, normal / sine, tolerance)
     if sine < NEARLY_PARALLEL or not model.revolute[child]:
         return x, None
     # Foot of the common normal:  p_c = s z + a x + t z_c

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RATE_LIMITS, RobotModel
 
 Vector = Sequence[Any]
 Matrix = Sequence[Sequence[Any]]
@@ -46,9 +46,9 @@ def with_coordinates(
         S: (n, k) the map; its columns must be linearly independent.
         s0: (n,) its offsets, rad or m; zero if omitted.
         joint_names: (k) names of the new coordinates; p1 ... pk if omitted.
-        **settings: (k,) values in the new coordinates of `lower`, `upper`, `velocity_limit`,
-            `effort_limit`, `viscous`, `coulomb` or `reflected_inertia`. Omitted ones are
-            transformed, which requires that every q depends on a single p.
+        **settings: (k,) values in the new coordinates of `lower`, `upper`, `velocity_limit` and
+            other rates, `effort_limit`, `viscous`, `coulomb` or `reflected_inertia`. Omitted ones
+            are transformed, which requires that every q depends on a single p.
 
     Raises:
         ModelError: a wrong shape, dependent columns, or a limit or friction of the model that has
@@ -84,7 +84,7 @@ def _carried_over(
     absent = {
         'lower': -np.inf,
         'upper': np.inf,
-        'velocity_limit': np.inf,
+        **dict.fromkeys(RATE_LIMITS, np.inf),
         'effort_limit': np.inf,
         'viscous': 0.0,
         'coulomb': 0.0,
@@ -112,17 +112,16 @@ def _per_coordinate(model: RobotModel, S: Array, s0: Array) -> dict[str, Array]:
     """Return limits and friction of each new coordinate, from the joints it moves."""
     k = S.shape[1]
     lower, upper = np.full(k, -np.inf), np.full(k, np.inf)
-    velocity, effort = np.full(k, np.inf), np.full(k, np.inf)
-    for row, shift, *limits in zip(
-        S, s0, model.lower, model.upper, model.velocity_limit, strict=True
-    ):
+    rates, effort = {name: np.full(k, np.inf) for name in RATE_LIMITS}, np.full(k, np.inf)
+    for i, (row, shift, *limits) in enumerate(zip(S, s0, model.lower, model.upper, strict=True)):
         if np.count_nonzero(row) != 1:
             continue
         j = int(np.flatnonzero(row)[0])
         # lower <= r p + shift <= upper
-        ends = sorted((limit - shift) / row[j] for limit in limits[:2])
+        ends = sorted((limit - shift) / row[j] for limit in limits)
         lower[j], upper[j] = max(lower[j], ends[0]), min(upper[j], ends[1])
-        velocity[j] = min(velocity[j], limits[2] / abs(row[j]))
+        for name, rate in rates.items():
+            rate[j] = min(rate[j], getattr(model, name)[i] / abs(row[j]))
     moved = S != 0
     for j in range(k):
         # |tau_p| = |S^T tau| <= sum |r| effort
@@ -130,7 +129,7 @@ def _per_coordinate(model: RobotModel, S: Array, s0: Array) -> dict[str, Array]:
     return {
         'lower': lower,
         'upper': upper,
-        'velocity_limit': velocity,
+        **rates,
         'effort_limit': effort,
         # diag(S^T B S)
         'reflected_inertia': (S**2).T @ model.reflected_inertia,

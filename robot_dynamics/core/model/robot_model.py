@@ -34,6 +34,8 @@ from robot_dynamics.core.model.joint_values import at_least_zero, units_of
 from robot_dynamics.core.model.joints import joint_transform
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
+# Limits of a coordinate that scale with the ratio of its joint.
+RATE_LIMITS = ('velocity_limit', 'acceleration_limit', 'deceleration_limit', 'jerk_limit')
 
 
 def shortened(joint_names: Sequence[str]) -> str:
@@ -67,6 +69,9 @@ class RobotModel:
     lower: Array  # (n,) position limits, -inf where there are none
     upper: Array  # (n,)
     velocity_limit: Array  # (n,) rad/s or m/s, inf where unspecified
+    acceleration_limit: Array  # (n,) rad/s^2 or m/s^2, inf where unspecified
+    deceleration_limit: Array  # (n,) likewise, of motions that slow down
+    jerk_limit: Array  # (n,) rad/s^3 or m/s^3, inf where unspecified
     effort_limit: Array  # (n,) N m or N, inf where unspecified
     viscous: Array  # (n,) N m s/rad or N s/m
     coulomb: Array  # (n,) N m or N
@@ -312,7 +317,7 @@ def _check_shapes(model: RobotModel) -> None:
         'inertia_com': (nb, 3, 3),
         'placement': (nb, 4, 4),
         **dict.fromkeys(('parent', 'revolute', 'mass', 's0'), (nb,)),
-        **dict.fromkeys(('lower', 'upper', 'velocity_limit', 'effort_limit'), (n,)),
+        **dict.fromkeys(('lower', 'upper', *RATE_LIMITS, 'effort_limit'), (n,)),
         **dict.fromkeys(('viscous', 'coulomb', 'reflected_inertia'), (n,)),
     }
     for name, shape in shapes.items():

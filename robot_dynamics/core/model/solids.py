@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inertia of uniform solids: box, cylinder, sphere and ellipsoid.
+"""Inertia of uniform solids: box, cylinder, capsule, sphere and ellipsoid.
 
 Each function returns an `Inertial` in a frame at the named point, with axes along the solid's. The
 tensor of a body of density rho is the volume integral
@@ -93,6 +93,26 @@ def cylinder(mass: float, radius: float, length: float) -> Inertial:
     # sx = sy = m r^2 / 4,  sz = m l^2 / 12
     across = mass * radius**2 / 4
     return _symmetric(mass, np.array([across, across, mass * length**2 / 12]))
+
+
+def capsule(mass: float, radius: float, length: float) -> Inertial:
+    """Return a solid capsule along z, about its centre: a cylinder between two half spheres.
+
+    `length` is that of the cylinder, as of the <capsule> of URDF 1.1.
+    """
+    _check(mass=mass, radius=radius, length=length)
+    # Shares of the volume of cylinder and sphere, pi r^2 l and 4/3 pi r^3
+    share = 1.0 if length > 0 else 0.0
+    if radius > 0:
+        share = length / (length + 4 / 3 * radius)
+    straight, round_ = mass * share, mass * (1 - share)
+    across = straight * radius**2 / 4 + round_ * radius**2 / 5
+    # The centre of a half sphere is 3/8 r from its flat side:
+    # sz = m l^2/12 + m_s (r^2/5 + l^2/4 + 3/8 r l)
+    along = straight * length**2 / 12 + round_ * (
+        radius**2 / 5 + length**2 / 4 + 3 / 8 * radius * length
+    )
+    return _symmetric(mass, np.array([across, across, along]))
 
 
 def _symmetric(mass: float, sigma: Array) -> Inertial:

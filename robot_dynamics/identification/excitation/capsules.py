@@ -74,7 +74,13 @@ def _triangles(shape: Shape, folders: Sequence[Path]) -> Array:
     # Half the angle between two rings of a sphere is that between two corners of a ring.
     outside = radius / np.cos(np.pi / SIDES)
     angles = np.linspace(0, np.pi, SIDES // 2 + 1)
-    return _revolved(SIDES, [(outside * np.sin(a), -outside * np.cos(a)) for a in angles])
+    rings = [(outside * np.sin(a), -outside * np.cos(a)) for a in angles]
+    if shape.kind == 'capsule':
+        # The ring between the half spheres, at both ends of the cylinder
+        low, high = rings[: SIDES // 4 + 1], rings[SIDES // 4 :]
+        end = shape.size[1] / 2
+        rings = [(r, z - end) for r, z in low] + [(r, z + end) for r, z in high]
+    return _revolved(SIDES, rings)
 
 
 def _revolved(sides: int, profile: list[tuple[float, float]]) -> Array:

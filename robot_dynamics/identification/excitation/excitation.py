@@ -19,12 +19,13 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.limits import described
 from robot_dynamics.control.spline import rest_to_rest
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
 
-TO_FULL_SPEED = 0.25  # s, to the velocity limit: the default acceleration limit
+TO_FULL_SPEED = 0.25  # s, to the velocity limit, where no acceleration limit is described
 SLOW = 0.2  # of the velocity and acceleration limits, on the way to the start
 SHORTEST_APPROACH = 2.0  # s
 ROUNDING = 1e-12  # relative
@@ -73,9 +74,11 @@ def limits_of(
         lower: rad or m, one or (n,); so are the next four. They replace missing limits as well.
         upper: rad or m.
         velocity: rad/s or m/s.
-        acceleration: rad/s^2 or m/s^2; the velocity limit is reached in 0.25 s if that is less.
+        acceleration: rad/s^2 or m/s^2. Where neither the description nor this gives one, the
+            velocity limit is reached in 0.25 s.
         effort: N m or N.
-        velocity_scale: share of the velocity limits that is used.
+        velocity_scale: share of the velocity limits, and of described acceleration limits, that
+            is used.
         effort_margin: share of the effort limits that is kept free, for feedback and errors of
             the model.
 
@@ -99,7 +102,8 @@ def limits_of(
         'give --coulomb or --lock',
     )
     free = OF_RANGE * (high - low)
-    fastest = np.minimum(speed / TO_FULL_SPEED, acceleration)
+    own = velocity_scale * described(model)
+    fastest = np.minimum(np.where(np.isfinite(own), own, speed / TO_FULL_SPEED), acceleration)
     _require(model, fastest > 0, 'an empty acceleration range', 'widen --acceleration')
     return Limits(low + free, high - free, speed, fastest, torque)
 
@@ -242,12 +246,16 @@ class Excitation:
         return np.where(down, last - phase, phase), rate, np.where(down, -change, change)
 
 
-def time_of_approach(distance: Array, limits: Limits) -> float:
-    """Return the time [s] of a slow way of `rest_to_rest` over a distance (n,)."""
-    # Largest derivatives of the way: 15/8 and 10/sqrt(3)
+def time_of_approach(distance: Array, limits: Limits, jerk: Array | float = np.inf) -> float:
+    """Return the time [s] of a slow way of `rest_to_rest` over a distance (n,).
+
+    `jerk` (n,) are limits in rad/s^3 or m/s^3, inf where there are none.
+    """
+    # Largest derivatives of the way: 15/8, 10/sqrt(3) and 60
     time = max(
         SHORTEST_APPROACH,
         float((15 / 8 * distance / (SLOW * limits.velocity)).max()),
         float(np.sqrt(10 / np.sqrt(3) * distance / (SLOW * limits.acceleration)).max()),
+        float(np.cbrt(60 * distance / (SLOW * jerk)).max()),
     )
     return float(np.ceil(10 * time) / 10)

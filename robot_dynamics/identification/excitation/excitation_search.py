@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.limits import exceeded
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import sliding_direction
@@ -164,6 +165,14 @@ class _Search:
             worst.append(self._clearance.lack(self._arm, q))
         return max(worst)
 
+    def _jerk(self, found: Excitation) -> tuple[float, str]:
+        """Return by how much the message exceeds a jerk limit most, as `violation`."""
+        most = self._arm.model.jerk_limit
+        if np.isinf(most).all():
+            return 0.0, ''
+        beyond = exceeded(found.trajectory(), {3: most})
+        return max(((1 / share**3 - 1, reason) for share, reason in beyond), default=(0.0, ''))
+
     def _torque(self, motion: Reference) -> Array:
         """Return the torques (m, n) without dry friction."""
         viscous = self._arm.model.viscous * motion.qd
@@ -189,6 +198,8 @@ class _Search:
             if excess <= 0:
                 excess, limit = self.violation(candidate.sample(t))
             if excess <= 0:
+                excess, limit = self._jerk(candidate)
+            if excess <= 0:
                 return candidate
         raise ExcitationError(
             f'no motion within the limits was found, because of {limit}; widen it, or try another '
@@ -210,13 +221,13 @@ class _Search:
 
     def with_approach(self, found: Excitation, start: ArrayLike | None) -> Excitation:
         """Return the motion with a slow way to its start."""
-        limits = self._limits
+        limits, jerk = self._limits, self._arm.model.jerk_limit
         first = found.motion.at(np.array([-found.ramp / 2])).q[0]
         if start is None:
             distance = np.maximum(first - limits.lower, limits.upper - first)
-            return replace(found, approach=time_of_approach(distance, limits))
+            return replace(found, approach=time_of_approach(distance, limits, jerk))
         begin = np.asarray(start, dtype=float)
-        time = time_of_approach(np.abs(first - begin), limits)
+        time = time_of_approach(np.abs(first - begin), limits, jerk)
         found = replace(found, approach=time, start=begin)
         way = found.sample(np.linspace(0.0, time, FINE * OVERSAMPLING, endpoint=False))
         excess, limit = self.violation(way)

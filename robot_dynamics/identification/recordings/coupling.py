@@ -27,7 +27,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml
 from robot_dynamics.core.model.coordinates import friction_of_coordinates, with_coordinates
-from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robot_model import RATE_LIMITS, RobotModel
 from robot_dynamics.identification.recordings.recording import Recording
 
 ENTRIES = ('joints', 'motors', 'ratios', 'matrix')
@@ -70,9 +70,9 @@ class Coupling:
             joint_names=self.motors,
             lower=_product(up, model.lower) + _product(down, model.upper),
             upper=_product(up, model.upper) + _product(down, model.lower),
-            velocity_limit=_product(np.abs(C), model.velocity_limit),
             effort_limit=_product(np.abs(S.T), model.effort_limit),
             reflected_inertia=(S**2).T @ model.reflected_inertia,
+            **{name: _product(np.abs(C), getattr(model, name)) for name in RATE_LIMITS},
             **friction_of_coordinates(S, model.viscous, model.coulomb),
         )
 

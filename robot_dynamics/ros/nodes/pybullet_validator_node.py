@@ -50,6 +50,7 @@ from robot_dynamics.ros.parameters import ParameterError, given
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_source import RobotSource
 from robot_dynamics.ros.serialization import joint_state_writer
+from robot_dynamics.urdf.physics_only import for_engines
 from robot_dynamics.validation.comparison import EngineChoice, EngineComparison
 from robot_dynamics.validation.engine_report import Report, Verdict
 from robot_dynamics.validation.engines import ENGINES
@@ -194,7 +195,8 @@ class PyBulletValidatorNode(RobotNode):
         load, urdf = parameters.payload(), self.robot.text
         if load.mass or load.inertia_com.any():
             # The payload is a link of its own.
-            urdf = with_payload(urdf, parameters.payload_link(self.base.model), load)
+            link = parameters.payload_link(self.base.model)
+            urdf = with_payload(for_engines(urdf)[0], link, load)
         return EngineComparison(
             urdf,
             arm,

@@ -19,7 +19,7 @@ import numpy as np
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial, combined, second_moment, transformed
-from robot_dynamics.core.model.solids import box, cylinder, sphere
+from robot_dynamics.core.model.solids import box, capsule, cylinder, sphere
 from robot_dynamics.urdf.geometry.mesh_process import read_mesh
 from robot_dynamics.urdf.geometry.meshes import MeshError
 from robot_dynamics.urdf.geometry.shapes import Shape, link_shapes
@@ -110,6 +110,10 @@ def _parts(shape: Shape, folders: Sequence[Path]) -> tuple[_Part, _Part]:
     elif shape.kind == 'cylinder':
         r, length = shape.size
         part = _Part(cylinder(np.pi * r**2 * length, r, length), _corners(r, r, length / 2))
+    elif shape.kind == 'capsule':
+        r, length = shape.size
+        volume = np.pi * r**2 * (length + 4 / 3 * r)
+        part = _Part(capsule(volume, r, length), _corners(r, r, length / 2 + r))
     else:
         (r,) = shape.size
         part = _Part(sphere(4 / 3 * np.pi * r**3, r), _corners(r, r, r))

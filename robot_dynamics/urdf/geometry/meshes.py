@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.urdf.packages import installed_packages, package_name
 
 MAX_BYTES = 100_000_000
 SUFFIXES = ('.stl', '.obj', '.dae', '.ply', '.glb', '.gltf', '.off')
@@ -27,21 +28,14 @@ class TrimeshMissing(MeshError):  # noqa: N818  (names the condition)
 
 def mesh_folders(file: Path, package_paths: Sequence[Path] = ()) -> list[Path]:
     """Return the folders in which meshes and packages are searched."""
-    ros = os.environ.get('ROS_PACKAGE_PATH', '').split(os.pathsep)
-    prefixes = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
-    return [
-        *package_paths,
-        *(Path(prefix, 'share') for prefix in prefixes if prefix),
-        *(Path(folder) for folder in ros if folder),
-        *file.resolve().parents,
-    ]
+    return [*package_paths, *installed_packages(), *file.resolve().parents]
 
 
 def mesh_path(name: str, folders: Sequence[Path]) -> Path | None:
     """Return the file of a mesh, or None if there is none.
 
     A `package://` or `model://` name is searched in each folder: as a package in it, or, if the
-    folder itself has the name of the package, below it.
+    folder itself has the name of the package, or the folder's package.xml, below it.
     """
     scheme, _, rest = name.rpartition('://')
     if scheme == 'file' or (not scheme and os.path.isabs(name)):
@@ -49,7 +43,9 @@ def mesh_path(name: str, folders: Sequence[Path]) -> Path | None:
     elif scheme in ('package', 'model'):
         package, _, inner = rest.partition('/')
         candidates = [folder / rest for folder in folders]
-        candidates += [folder / inner for folder in folders if folder.name == package]
+        candidates += [
+            folder / inner for folder in folders if package in (folder.name, package_name(folder))
+        ]
     elif scheme:
         return None
     else:

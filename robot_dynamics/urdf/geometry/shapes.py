@@ -29,9 +29,9 @@ class Shape:
     Attributes:
         link: its name.
         pose: (4, 4) in the frame of the link.
-        kind: 'box', 'cylinder' (along z), 'sphere' or 'mesh'.
-        size: sides of a box; radius and length of a cylinder; radius of a sphere, m; scales of a
-            mesh.
+        kind: 'box', 'cylinder' or 'capsule' (along z), 'sphere' or 'mesh'.
+        size: sides of a box; radius and length of a cylinder, and of that in a capsule; radius of
+            a sphere, m; scales of a mesh.
         mesh: name of the mesh in the description, '' for other kinds.
         colour: None if the shape states none.
         material: name of its material, '' if it has none.
@@ -105,6 +105,7 @@ _MATERIAL = Rules(
 _KINDS = {
     'box': Rules(required={'size': _SIDES}),
     'cylinder': Rules(required={'radius': _LENGTH, 'length': _LENGTH}),
+    'capsule': Rules(required={'radius': _LENGTH, 'length': _LENGTH}),
     'sphere': Rules(required={'radius': _LENGTH}),
     'mesh': Rules(required={'filename': _file}, optional={'scale': (_SCALE, '1 1 1')}),
 }

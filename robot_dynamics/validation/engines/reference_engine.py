@@ -22,7 +22,7 @@ from robot_dynamics.core import kinematics
 from robot_dynamics.core.model.inertia import Inertial, inconsistency
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.model.states import States
-from robot_dynamics.urdf.physics_only import bare_urdf
+from robot_dynamics.urdf.physics_only import bare_urdf, for_engines
 from robot_dynamics.validation.engines import title
 from robot_dynamics.validation.engines.original_text import OriginalText, original_text
 from robot_dynamics.validation.engines.process import EngineProcess, EngineRejected
@@ -83,8 +83,10 @@ class ReferenceEngine:
         """
         self.model = model
         self._title = title(engine)
+        urdf, reason = for_engines(urdf)
+        own = f'{self._title} has read the text as this package writes it: {reason}'
+        self.notes: tuple[str, ...] = (own,) if reason else ()
         original = original_text(urdf)
-        self.notes: tuple[str, ...] = ()
         self._process = EngineProcess(engine, timeout=timeout)
         try:
             try:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from robot_dynamics.common.errors import FrameNotFound
 from robot_dynamics.common.spatial import (
     adjoint,
+    axis_rotation,
     inverse_pose,
     pose,
     rotation_rpy,
@@ -162,10 +163,14 @@ def test_rounding_of_right_angles_always_disappears():
 
 
 @pytest.mark.parametrize('sine', [0.0, 3e-16, 1e-12, 1e-9, 1e-5, 0.02, 0.0999, 0.1001])
-def test_nearly_parallel_axes_lose_no_digits(sine):
+@pytest.mark.parametrize('axis', [(0.0, 0.0, 1.0), (0.1, -0.7, 0.4), (-0.3, 0.2, -0.9)])
+def test_nearly_parallel_axes_lose_no_digits(sine, axis):
+    """Also of axes in no direction of a frame, of which the common normal has rounding errors."""
     rng = np.random.default_rng(4)
-    T = pose(rotation_rpy(math.asin(sine), 0.0, 0.3), np.array([0.4, -0.2, 0.1]))
-    z = np.array([0.0, 0.0, 1.0])
+    z = np.array(axis) / np.linalg.norm(axis)
+    across = np.cross(z, [0.0, 1.0, 0.0])
+    turn = axis_rotation(across / np.linalg.norm(across), math.asin(sine))
+    T = pose(turn @ axis_rotation(z, 0.3), np.array([0.4, -0.2, 0.1]))
     bodies = [random_inertial(rng) for _ in range(3)]
     model = build_tree('parallel', [-1, 0, 1], [True] * 3, [z] * 3, [T] * 3, bodies)
     q = rng.uniform(-2, 2, 3)

@@ -16,6 +16,7 @@ from robot_dynamics.core.model.coordinates import (
     generalized_matrix,
     with_coordinates,
 )
+from robot_dynamics.core.model.robot_model import RATE_LIMITS
 from robot_dynamics.core.model.robots import planar_2r, random_tree
 
 # The second motor sits at the base: p2 is the absolute angle of the second link.
@@ -75,14 +76,14 @@ def test_limits_and_drives_are_carried_through_single_joints():
     limits = {
         'lower': np.array([-1.0, -2.0]),
         'upper': np.array([1.0, 3.0]),
-        'velocity_limit': np.array([4.0, 5.0]),
+        **{name: np.array([4.0, 5.0]) for name in RATE_LIMITS},
         'effort_limit': np.array([6.0, 7.0]),
     }
     # q1 = p + 0.5, q2 = -2 p: one drive moves both.
     other = with_coordinates(replace(model, **limits), [[1.0], [-2.0]], [0.5, 0.0])
     assert other.lower == [-1.5]
     assert other.upper == [0.5]
-    assert other.velocity_limit == [2.5]
+    assert [getattr(other, name) for name in RATE_LIMITS] == [[2.5]] * 4
     assert other.effort_limit == [6.0 + 2 * 7.0]
     assert np.allclose(other.viscous, [1.0 + 4 * 2.0])
     assert np.allclose(other.coulomb, [0.5 + 2 * 0.6])

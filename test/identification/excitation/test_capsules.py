@@ -41,12 +41,16 @@ def depth(capsules, points):
 
 
 def inside(kind, rng, count=2000):
-    """Return random points of a box 0.1 0.3 0.5, a cylinder or a sphere, in the link."""
+    """Return random points of a box 0.1 0.3 0.5, a cylinder, capsule or sphere, in the link."""
     x = rng.uniform(-1, 1, (count, 3))
     if kind == 'box':
         x = x * [0.05, 0.15, 0.25]
     elif kind == 'cylinder':
         x = x[np.hypot(x[:, 0], x[:, 1]) < 1] * [0.05, 0.05, 0.2]
+    elif kind == 'capsule':
+        x *= [0.05, 0.05, 0.25]
+        beyond = np.maximum(np.abs(x[:, 2]) - 0.2, 0.0)
+        x = x[np.hypot(np.hypot(x[:, 0], x[:, 1]), beyond) < 0.05]
     else:
         x = 0.1 * x[np.linalg.norm(x, axis=1) < 1]
     return x @ rotation_rpy(0.4, 0.5, -0.6).T + [0.1, -0.2, 0.3]
@@ -57,6 +61,7 @@ def inside(kind, rng, count=2000):
     [
         ('box', '<box size="0.1 0.3 0.5"/>', 0.12),
         ('cylinder', '<cylinder radius="0.05" length="0.4"/>', 0.055),
+        ('capsule', '<capsule radius="0.05" length="0.4"/>', 0.06),
         ('sphere', '<sphere radius="0.1"/>', 0.115),
     ],
 )

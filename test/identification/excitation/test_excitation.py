@@ -347,3 +347,20 @@ def test_links_do_not_touch_by_another_library():
     assert min(map(distance, found.sample(times(found, 20.0)).q)) > 0.0
     random = random_postures(model, 200)
     assert min(map(distance, random)) <= 0.0
+
+
+def test_described_limits_of_acceleration_and_jerk_hold():
+    """Those of a description replace the rule that a joint reaches its speed in 0.25 s."""
+    assert np.allclose(limits_of(PANDA).acceleration, 0.8 * PANDA.velocity_limit / 0.25)
+    own = np.where(np.arange(PANDA.n) == 2, np.inf, 3.0)
+    model = replace(PANDA, acceleration_limit=own, jerk_limit=np.full(PANDA.n, 6.0))
+    limits = limits_of(model)
+    expected = np.where(np.isfinite(own), 0.8 * own, 0.8 * PANDA.velocity_limit / 0.25)
+    assert np.allclose(limits.acceleration, expected)
+    start = PANDA.lower + 0.5 * (PANDA.upper - PANDA.lower)
+    found = excite(Dynamics(model), limits, **SHORT, seed=1, start=start)
+    t = np.arange(0.0, found.duration, 1e-3)
+    qdd = found.sample(t).qdd
+    assert (np.abs(qdd) <= limits.acceleration * (1 + 1e-4)).all()
+    jerk = np.abs(np.diff(qdd, axis=0)).max() / 1e-3
+    assert 2.0 < jerk <= 6.0 * (1 + 1e-3)

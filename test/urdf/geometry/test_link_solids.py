@@ -78,3 +78,15 @@ def test_a_package_is_searched_as_a_folder_and_by_its_own_name(tmp_path):
     assert mesh_path(name, [tmp_path / 'arm_description' / 'meshes']) is None
     assert mesh_path(f'file://{file}', []) == file
     assert mesh_path(str(file), []) == file
+
+
+def test_a_mesh_of_a_checkout_whose_folder_has_another_name(tmp_path):
+    file = tmp_path / 'arm-main' / 'meshes' / 'a.stl'
+    file.parent.mkdir(parents=True)
+    file.touch()
+    name = 'package://arm_description/meshes/a.stl'
+    assert mesh_path(name, [tmp_path / 'arm-main']) is None
+    (tmp_path / 'arm-main' / 'package.xml').write_text(
+        '<package><name>arm_description</name></package>'
+    )
+    assert mesh_path(name, [tmp_path / 'arm-main']) == file

@@ -115,22 +115,23 @@ def test_places_sizes_and_scales_are_those_of_the_text(sign):
         '<sphere radius="6"/>',
         f'<mesh filename="a.stl" scale="{sign} 1 1"/>',
         '<mesh filename="b.stl"/>',
-        '<capsule radius="1" length="1"/>',
+        '<capsule radius="7" length="8"/>',
+        '<cone radius="1" length="1"/>',
     )
     origin = f'<origin xyz="{sign} 2 3" rpy="{0.1 * sign} 0.2 0.3"/>'
     text = ''.join(element('visual', shape, origin) for shape in shapes)
     found = link_shapes(ElementTree.fromstring(f'<link name="a">{text}</link>'), 'visual')
     sizes = [('box', (1, 2, 3)), ('cylinder', (4, 5)), ('sphere', (6,))]
-    sizes += [('mesh', (sign, 1, 1)), ('mesh', (1, 1, 1))]
+    sizes += [('mesh', (sign, 1, 1)), ('mesh', (1, 1, 1)), ('capsule', (7, 8))]
     assert [(shape.kind, shape.size) for shape in found] == sizes
-    assert [shape.mesh for shape in found] == ['', '', '', 'a.stl', 'b.stl']
+    assert [shape.mesh for shape in found] == ['', '', '', 'a.stl', 'b.stl', '']
     for shape in found:
         np.testing.assert_array_equal(shape.pose[:3, 3], [sign, 2, 3])
         np.testing.assert_array_equal(shape.pose[:3, :3], rotation_rpy(0.1 * sign, 0.2, 0.3))
 
 
 def test_the_first_source_with_shapes_is_read():
-    text = GOOD.format('visual') + element('collision', '<capsule/>')
+    text = GOOD.format('visual') + element('collision', '<cone/>')
     link = ElementTree.fromstring(f'<link name="a">{text}</link>')
     assert [s.kind for s in link_shapes(link, 'collision', 'visual')] == ['sphere']
     assert link_shapes(link, 'collision') == []
