@@ -123,23 +123,16 @@ class Stream:
         """
         point = self._checked([point], path)[0]
         T, limits = self.clock.time_of(now, stamp), path.limits
-        rate = self._measured_rate(T, point.q)
-        if point.qd is None or (np.abs(rate).max() > STILL and not point.qd.any()):
-            self._has_velocities = False  # many senders fill in zeros
-        elif point.qd.any():
-            self._has_velocities = True
-        has_velocity = point.qd is not None and self._has_velocities
-        ahead = self._settings.prediction * self.clock.period if has_velocity else 0.0
-        if has_velocity:
-            rate = point.qd
-        self._note_speed(rate)
+        measured = self._measured_rate(T, point.q)
+        given = self._given_rate(point, measured)
+        ahead = 0.0 if given is None else self._settings.prediction * self.clock.period
+        rate = self._least(measured) if given is None else given
+        self._note_speed(measured if given is None else given)
         reliable = np.clip(rate, -limits.velocity, limits.velocity)
-        if not has_velocity:
-            reliable = self._least(reliable)
         goal = point.q + ahead * reliable
         is_jump = self._jumps(T, point.q, limits)
         path = self._played(path, now, [T + ahead], ahead, goal[None], reliable[None], is_jump)
-        self._last = T, point.q, rate
+        self._last = T, point.q, measured if given is None else given
         return path
 
     def followed_window(
@@ -273,6 +266,17 @@ class Stream:
         time, before, _ = self._last
         rate: Array = (q - before) / max(T - time, 0.3 * self.clock.period)
         return rate
+
+    def _given_rate(self, point: Waypoint, measured: Array) -> Array | None:
+        """Return the velocities (n,) of a reference; None where they are missing or just zeros."""
+        qd = point.qd
+        if qd is None:
+            return None
+        if qd.any():
+            self._has_velocities = True
+        elif np.abs(measured).max() > STILL:
+            self._has_velocities = False  # many senders fill in zeros
+        return qd if self._has_velocities else None
 
     def _least(self, rate: Array) -> Array:
         """Return the velocities (n,) on which two messages agree: a jump is no velocity."""

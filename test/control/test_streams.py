@@ -106,7 +106,7 @@ def wave_velocity(t):
         (30, {'velocity': wave_velocity}, 2e-3),
         (30, {'lost': 0.2}, 3e-2),
         (100, {'jitter': 0.001}, 1e-3),
-        (100, {'jitter': 0.002, 'stamped': False, 'lost': 0.05}, 5e-3),
+        (100, {'jitter': 0.002, 'stamped': False, 'lost': 0.05}, 8e-3),
         (100, {'velocity': wave_velocity, 'jitter': 0.002}, 1e-3),
         (250, {'jitter': 0.002}, 2e-3),
         (300, {'jitter': 0.002, 'stamped': False}, 6e-3),
