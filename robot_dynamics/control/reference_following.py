@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference of the arm at every joint state: a trajectory, a stream of references, or a hold.
 
-The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion
-begins at the reference that was last returned, with its velocity; a motion that ends early
-decelerates and then holds. The reference is reset to the arm (`placed`) in these cases only:
-nothing was followed before, time went back, the reference is not finite, the arm is further than
-`start_tolerance` from the reference when joint states return or a motion begins, or it violates a
-tolerance: then it brakes from its measured velocity, which may be that of a collision, and is held
-where it is. Torques then need a soft start.
+The rule: **the reference is continuous, or the arm is held where it is, softly.** Continuous are
+its position and velocity; along a stream its acceleration as well, from the first message on. A
+new motion begins at the reference that was last returned, with its velocity; a motion that ends
+early decelerates and then holds. The reference is reset to the arm (`placed`) in these cases
+only: nothing was followed before, time went back, the reference is not finite, the arm is further
+than `start_tolerance` from the reference when joint states return, or it violates a tolerance:
+then it brakes from its measured velocity, which may be that of a collision, and is held where it
+is. A joint that is further than `start_tolerance` from its reference when a motion begins is
+placed alone. Torques then need a soft start.
 
 Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
 stop without the reference running ahead. A rejected motion changes nothing.
