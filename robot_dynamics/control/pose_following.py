@@ -2,9 +2,9 @@
 """Target of a frame at every joint state: along a stream of poses, or held.
 
 The rule of `reference_following`: **the target is continuous, or is placed where the frame is.**
-It is placed in these cases only: nothing was followed before, time went back, the frame is
-further than the largest distance after a gap of the joint states, or the target is not finite. The
-equations are in `core.algorithms.pose_motion`.
+Continuous are its pose and velocity. It is placed in these cases only: nothing was followed
+before, time went back, the frame is further than the largest distance after a gap of the joint
+states, or the target is not finite. The equations are in `core.algorithms.pose_motion`.
 
 The target moves towards the last pose of the stream, as fast as its velocity and acceleration
 limits allow, and arrives at rest. It stays within the largest distance of the frame: an obstacle

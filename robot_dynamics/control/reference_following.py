@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reference of the arm at every joint state: a trajectory, a stream of references, or a hold.
 
-The rule: **the reference is continuous, or the arm is held where it is, softly.** A new motion
-begins at the reference that was last returned, with its velocity; a motion that ends early
-decelerates and then holds. The reference is reset to the arm (`placed`) in these cases only:
-nothing was followed before, time went back, the reference is not finite, the arm is further than
-`start_tolerance` from the reference when joint states return or a motion begins, or it violates a
-tolerance: then it brakes from its measured velocity, which may be that of a collision, and is held
-where it is. Torques then need a soft start.
+The rule: **the reference is continuous, or the arm is held where it is, softly.** Continuous are
+its position and velocity; along a stream its acceleration as well, from the first message on. A
+new motion begins at the reference that was last returned, with its velocity; a motion that ends
+early decelerates and then holds. The reference is reset to the arm (`placed`) in these cases
+only: nothing was followed before, time went back, the reference is not finite, the arm is further
+than `start_tolerance` from the reference when joint states return, or it violates a tolerance:
+then it brakes from its measured velocity, which may be that of a collision, and is held where it
+is. A joint that is further than `start_tolerance` from its reference when a motion begins is
+placed alone. Torques then need a soft start.
 
 Time is the joint states' own, taken from their stamps (ns), so that a simulation may be slow or
 stop without the reference running ahead. A rejected motion changes nothing.
@@ -56,6 +58,8 @@ from robot_dynamics.control.transitions import (
 )
 from robot_dynamics.core.model.robot_model import RobotModel
 
+STOPPED = 0.5  # s without messages, after which a stream that was stopped may begin again
+
 
 class ReferenceFollower:
     """Chooses the reference for every state of the robot.
@@ -99,6 +103,7 @@ class ReferenceFollower:
         self.violation, self.violations = '', 0
         self.speed = SpeedOverride()
         self._stream: Stream | None = None
+        self._stopped: int | None = None  # ns, last message of a stream that was stopped
         self.adjust(model, start_tolerance, input_timeout, tolerances, streams)
         self._state: JointReading | None = None
         self.now = 0
@@ -131,7 +136,7 @@ class ReferenceFollower:
         self.motion: ReferenceMotion | None = None
         self._pending: Pending | None = None
         self.present: Reference | None = None
-        self._stream = None
+        self._stream, self._stopped = None, None
         self.placed = self._moved = False
         if self.poses is not None:
             self.poses.release()
@@ -140,6 +145,8 @@ class ReferenceFollower:
         """End every motion, for a reason: decelerate, then hold."""
         self.execution.conclude(Outcome.CANCELLED, reason)
         self._pending = None
+        if self.stream is not None:
+            self._stopped = self.now
         self._decelerate()
         if self.poses is not None:
             self.poses.stop()
@@ -323,10 +330,13 @@ class ReferenceFollower:
     ) -> None:
         """Continue or begin a stream by a message, with which `follow` returns the path."""
         state = self._known_state()
+        self._check_stopped()
         start, before = self._start(state), self.motion
         stream = self._stream = self._stream_of(is_ahead)
         if before is not None and isinstance(before.path, StreamPath):
             assert self.present is not None  # there is a motion
+            if before.name == STOPPING:
+                stream.renew(self.now)
             path = before.path.until(before.elapsed(self.now))
             path = path.placed(start.q != self.present.q, start.q)
         else:
@@ -345,6 +355,17 @@ class ReferenceFollower:
         self.motion = ReferenceMotion(path, stream.origin, STREAMING)
         self.violation = ''
         self.speed.reset()
+
+    def _check_stopped(self) -> None:
+        """Reject a message of a stream that was stopped and goes on to be sent."""
+        if self._stopped is None:
+            return
+        since, self._stopped = (self.now - self._stopped) / SECOND, self.now
+        if since <= STOPPED:
+            raise TrajectoryError(
+                f'the stream was stopped; it begins again after a pause of {STOPPED:g} s'
+            )
+        self._stopped = None
 
     def _stream_of(self, is_ahead: bool) -> Stream:
         """Return the stream of references or of windows, at its first message a new one."""
@@ -431,9 +452,7 @@ class ReferenceFollower:
         why, path = '', motion.path
         since = self.now - motion.start
         if isinstance(path, StreamPath):
-            if since > path.asked * SECOND + self._timeout:
-                why = self._end_of_stream()
-                self._decelerate()
+            why = self._end_stream(motion, path)
         else:
             why = self._path_violation(motion, state)
             if why:
@@ -447,11 +466,18 @@ class ReferenceFollower:
         assert self.present is not None  # there is a motion
         return self.present.copied(), why
 
-    def _end_of_stream(self) -> str:
-        """Return why there is no further message of the stream."""
-        refused = '' if self._stream is None else self._stream.refused
-        if refused:
-            return f'the stream of references is refused: {refused}'
+    def _end_stream(self, motion: ReferenceMotion, path: StreamPath) -> str:
+        """End a stream without messages; return why, once. Its path comes to rest, and is held."""
+        t, stream = motion.elapsed(self.now), self._stream
+        if motion.name == STOPPING:
+            if path.rests(t):
+                self._hold(at_rest(path.position))
+            return ''
+        if stream is None or t <= path.asked + stream.timeout:
+            return ''
+        self.motion = motion._replace(name=STOPPING)
+        if stream.refused:
+            return f'the stream of references is refused: {stream.refused}'
         return 'the stream of references has stopped'
 
     def _path_violation(self, motion: ReferenceMotion, state: JointReading) -> str:

@@ -4,11 +4,12 @@
 A reference that follows arrivals repeats their jitter as accelerations: at 100 Hz with 1 ms of
 jitter, 115 to 640 rad/s^2 for a motion of 11.5. Two cases:
 
-- With stamps of any clock, T_k = stamp_k + min (arrival - stamp).
+- With stamps of any clock, T_k = stamp_k + min (arrival - stamp) over the last messages. Where
+  some in a row are too late by that, it begins anew: the delay of the transport has changed.
 - Without stamps, each arrival corrects a prediction, T_k = T_(k-1) + m P + kappa e, with its
   error e and m periods P. This is a steady-state (alpha-beta) filter of the arrivals.
 
-The lateness L is the largest arrival - T of the last messages; a message that is played at T + L
+The lateness L is the largest arrival - T of the last seconds; a message that is played at T + L
 has arrived by then, as a rule.
 
 Source: Bar-Shalom, Li and Kirubarajan, Estimation with Applications to Tracking and Navigation
@@ -27,9 +28,10 @@ USUAL_PERIOD = 1 / 30  # s, before there are two messages
 SHORTEST, LONGEST = 0.001, 1.0  # s, of periods
 GAPS = 15  # between messages, of which the period with stamps is the median
 LEAST_GAIN = 0.05  # kappa of a long stream
-OFFSET_RISE = 1e-5  # s per message: the clock of the stamps may drift
-FORGOTTEN = 0.002  # of the lateness, per message
+OFFSETS = 50  # messages, of whose arrivals the least delay is taken
+MEMORY = 3.0  # s, of the lateness
 LARGEST_LATENESS = 0.05  # s
+TOO_LATE = 3  # messages in a row that are later than that
 IRREGULAR = 0.15  # P, mean error of a message's time above which gaps do not count lost messages
 LARGEST_GAP = 8  # P, after which the prediction begins anew
 SLOWER = 1.5  # P, mean gap of messages above which it begins anew as well
@@ -59,19 +61,21 @@ class StreamClock:
         self._last: float | None = None  # T of the last message
         self._first_stamp = 0  # ns
         self._stamped = 0.0  # stamp of the last message, s after the first one
-        self._offset: float | None = None  # least arrival - stamp
+        self._offsets: deque[float] = deque(maxlen=OFFSETS)  # arrival - stamp
+        self._too_late = 0  # messages in a row
         self._count = 0  # messages since the prediction began
         self._gaps: deque[float] = deque(maxlen=GAPS)
         self._arrival = 0.0  # of the last message, s
         self._error = 0.0  # s, mean size of the errors of the predictions
         self._periods = 1  # m of the last message
         self._slip = 0.0  # s, mean error of the last ones: a prediction may be a period off
-        self._lateness: float | None = None
+        self._late: deque[tuple[float, float]] = deque()  # arrival, and its lateness
+        self._added = 0  # what the last message added to `lost`
 
     @property
     def lateness(self) -> float:
         """L, s."""
-        return min(self._lateness or 0.0, LARGEST_LATENESS)
+        return min(max((late for _, late in self._late), default=0.0), LARGEST_LATENESS)
 
     @property
     def irregular(self) -> bool:
@@ -97,7 +101,7 @@ class StreamClock:
         T = self._predicted(a) if stamp is None else self._of_stamp(a, stamp)
         self._last = T
         self.received += 1
-        self._note_lateness(a - T - ahead)
+        self._note_lateness(a, a - T - ahead)
         return T
 
     def absolute(self, arrival: int, stamp: int, ahead: float) -> float:
@@ -105,31 +109,33 @@ class StreamClock:
         a, T = self.seconds(arrival), self.seconds(stamp)
         self._last = self._predicted(a)  # for the period alone
         self.received += 1
-        self._note_lateness(a - T - ahead)
+        self._note_lateness(a, a - T - ahead)
         return T
 
-    def _note_lateness(self, late: float) -> None:
-        L = late if self._lateness is None else self._lateness
-        self._lateness = max(late, L - FORGOTTEN * abs(L))
+    def _note_lateness(self, a: float, late: float) -> None:
+        self._late.append((a, late))
+        while self._late[0][0] < a - MEMORY:
+            self._late.popleft()
 
     def _of_stamp(self, a: float, stamp: int) -> float:
-        if self._offset is None:
+        if not self._offsets:
             self._first_stamp = stamp
         s = (stamp - self._first_stamp) / SECOND
-        offset = a - s
-        if self._offset is None or abs(offset - self._offset) > self._timeout:  # another clock
-            self._offset, self._last, self._lateness = offset, None, None
-        self._offset = min(self._offset + OFFSET_RISE, offset)
-        T = s + self._offset
-        if self._last is None:
-            self._stamped = s
-            return T
-        gap = s - self._stamped
-        if gap <= 0:
-            raise TrajectoryError(
-                f'its stamp is {-gap:.3f} s before that of the last one; expected a later one'
-            )
+        offset, gap = a - s, s - self._stamped
+        least = min(self._offsets, default=offset)
+        self._too_late = self._too_late + 1 if offset - least > LARGEST_LATENESS else 0
+        if abs(offset - least) > self._timeout or self._too_late >= TOO_LATE:
+            self._offsets.clear()  # another clock, or another delay
+            self._late.clear()
+            self._too_late, self._last = 0, None
+        if self._last is not None and gap <= 0:
+            before = f'{-gap:.3f} s before that' if gap < 0 else 'that'
+            raise TrajectoryError(f'its stamp is {before} of the last one; expected a later one')
         self._stamped = s
+        self._offsets.append(offset)
+        T = s + min(self._offsets)
+        if self._last is None:
+            return T
         self._gaps.append(gap)
         self.period = _clipped(median(self._gaps))
         m = max(1, round(gap / self.period))
@@ -148,13 +154,13 @@ class StreamClock:
             self.period = _clipped(self._mean_gap())
             return a
         P = self.period
-        m = max(1, round(gap / P))
+        m, added = max(1, round(gap / P)), self._added
         self._note_error(gap - m * P, m)
         if self.irregular and gap < 3.5 * P:
             m = 1
         if self._periods > 1 and gap < P / 2:
             m = 0  # the last message was late, and none was lost before it
-            self.lost -= self._periods - 1
+            self.lost -= added
         self._periods = m
         e = gap - m * P
         self._slip += 0.2 * (e - self._slip)
@@ -174,8 +180,8 @@ class StreamClock:
     def _note_error(self, e: float, m: int) -> None:
         gain = max(1 / (self.received + 1), LEAST_GAIN)
         self._error += gain * (min(abs(e), self.period) - self._error)
-        if not self.irregular and m <= LARGEST_GAP:
-            self.lost += m - 1
+        self._added = m - 1 if not self.irregular and m <= LARGEST_GAP else 0
+        self.lost += self._added
 
 
 def _clipped(period: float) -> float:

@@ -23,6 +23,7 @@ import numpy as np
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.joint_reading import state_bounds
 from robot_dynamics.control.limits import (
     TOLERANCE,
@@ -32,7 +33,7 @@ from robot_dynamics.control.limits import (
 )
 from robot_dynamics.control.motion_start import WholeTurns
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.control.stream_clock import StreamClock
+from robot_dynamics.control.stream_clock import LARGEST_LATENESS, USUAL_PERIOD, StreamClock
 from robot_dynamics.control.stream_path import StreamLimits, StreamPath
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -40,6 +41,8 @@ from robot_dynamics.core.model.robot_model import RobotModel
 LEAST_WINDOW, LEAST_IRREGULAR_WINDOW = 0.02, 0.04  # s
 SETTLED = 10  # messages: the window may then be shortened, and later grow alone
 GROWTH = 1.2  # of the window, below which it is kept
+PAUSE = 1.0  # s without messages, after which a stream has another clock
+FIRST_PERIOD = 0.3  # s, that the second message of a stream is waited for
 DRIFT = 0.02  # P, largest change of the delay from message to message
 STILL = 0.01  # rad/s or m/s, above which velocities of zero are not the stream's
 COAST, COAST_TIME = 1.5, 0.02  # P and s, after the last message: then p decelerates
@@ -82,13 +85,27 @@ class Stream:
         self._lateness = 0.0  # s, L with which messages are played
         self._has_velocities = False  # whether velocities are not just zeros
         self._last: tuple[float, Array, Array] | None = None  # T, q, rate of the last message
+        self._heard = 0.0  # s, arrival of the last message
 
     def begin(self, start: Reference, now: int, q: Array) -> StreamPath:
         """Return the path of a stream that begins at a reference (n,), with measured q (n,)."""
-        self._last = None
+        self.renew(now)
         limits = StreamLimits.of(self._model, start.q, q)
-        time = self.clock.seconds(now)
-        return StreamPath.begin(start, time, self.window(self.clock.period), limits)
+        W = self._settings.window or self._window or USUAL_PERIOD
+        return StreamPath.begin(start, self.clock.seconds(now), W, limits)
+
+    def renew(self, now: int) -> None:
+        """Begin anew with the message of now [ns]; after a pause with another clock."""
+        self._last = None
+        if self.clock.seconds(now) - self._heard > PAUSE:
+            self.clock = StreamClock(self.origin, self._settings.timeout)
+            self._window, self._has_velocities = 0.0, False
+
+    @property
+    def timeout(self) -> float:
+        """Time after the last point, s, after which the stream is over."""
+        first = FIRST_PERIOD if self.clock.received < 2 else 0.0
+        return self._settings.timeout + first
 
     def adjust(self, model: RobotModel, settings: StreamSettings, tolerance: Array) -> None:
         """Use other settings, from the next message on."""
@@ -159,6 +176,11 @@ class Stream:
         last = float(times[-1])
         if stamp is None:
             T = self.clock.time_of(now, None, last)
+        elif (over := (now - stamp) / SECOND - last) > LARGEST_LATENESS:
+            raise TrajectoryError(
+                f'its last point was {over:.3f} s ago: its stamp is {stamp / SECOND:.3f} s, the '
+                f'joint states are at {now / SECOND:.3f} s; are these the same clock?'
+            )
         else:
             T = self.clock.absolute(now, stamp, last)
         q = np.array([point.q for point in points])
@@ -197,11 +219,14 @@ class Stream:
             is_jump: (n,) joints for which nearness is demanded.
         """
         t, P = self.clock.seconds(now), self.clock.period
+        self._heard = t
         spacing = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else P
         W = self.window(spacing)
         if path.window != W:
             path = StreamPath.begin(path.sample(t), t, W, path.limits)
         delay = max(-W, self._delay() - ahead + P)
+        if self.is_ahead:
+            delay = min(delay, LARGEST_LATENESS)
         near = 0.3 * spacing  # to the corner before
         corners = np.array(times) + delay
         if self.is_ahead:

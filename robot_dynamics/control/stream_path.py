@@ -22,7 +22,6 @@ another path.
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -139,6 +138,10 @@ class StreamPath:
         position: Array = self.origin + p + w * (self.end - self.times[-1])
         return position
 
+    def rests(self, t: float) -> bool:
+        """Return whether the reference is at rest from a time [s] on, without another corner."""
+        return not self.slope.any() and self.times[-1] <= t - 2 * self.window
+
     # -- the polyline -------------------------------------------------------------------------
 
     def until(self, t: float) -> StreamPath:
@@ -174,7 +177,7 @@ class StreamPath:
 
     def _approaches(self, whole: float, goal: Array, rate: Array) -> StreamPath:
         """Return the path towards a corner beyond reach; slopes can change once in each window."""
-        path, pieces = self, math.ceil(whole / self.window)
+        path, pieces = self, max(1, round(whole / self.window))
         h = whole / pieces
         for left in whole - h * np.arange(pieces):
             way = path._way(goal)

@@ -234,19 +234,17 @@ def test_the_clock_of_a_sender_may_be_set(side):
 def test_silence_is_a_deceleration_and_the_next_message_a_new_stream(side):
     arm, speed = Arm(), side * np.array([0.6, -0.4])
     arm.stream(lambda t: speed * t, 1.0, 30)
-    last = arm.follower.motion
     arm.states(0.6)
+    arm.check()
     assert arm.dropped == ['the stream of references has stopped']
     assert arm.follower.phase is Phase.HOLDING
     np.testing.assert_array_equal(arm.rows[-1][1:], 0.0)
     # It goes no further than a braking way beyond the last reference.
-    beyond = (arm.q - last.path.position) * side * np.array([1, -1])
-    assert (beyond < np.abs(speed) * 0.07 + speed**2 / MOST).all()
+    assert (np.abs(arm.q - speed * 29 / 30) < np.abs(speed) * 0.07 + speed**2 / MOST).all()
     first = len(arm.rows) - 1
     assert arm.send(arm.q + side * 0.05)
     arm.states(0.2)
     arm.check(first)
-    np.testing.assert_allclose(arm.q, last.path.position, atol=0.2)
 
 
 @pytest.mark.parametrize('gap', [0.08, 0.15, 0.4])
@@ -349,6 +347,63 @@ def test_a_stop_ends_a_stream_and_a_release_places_it():
     assert not arm.send(before + 0.2)
     arm.state()
     np.testing.assert_array_equal(arm.q, before)
+
+
+def test_a_stream_that_was_stopped_begins_again_after_a_pause():
+    arm = Arm()
+    arm.stream(wave, 0.5, 50)
+    arm.follower.stop()
+    for _ in range(100):
+        assert not arm.send(arm.q)
+        arm.states(0.01)
+    assert 'the stream was stopped; it begins again after a pause of 0.5 s' in arm.rejected[0]
+    assert arm.follower.phase is Phase.HOLDING
+    arm.states(0.51)
+    assert arm.send(arm.q)
+    arm.check()
+
+
+def test_a_stream_after_a_pause_has_a_clock_and_a_window_of_its_own():
+    arm, times = Arm(), np.arange(1, 17) / 30
+    for _ in range(2):
+        for _ in range(8):
+            assert arm.window(times, [arm.q] * 16, arm.follower.now)
+            arm.states(0.2)
+        assert arm.follower.motion.path.window == pytest.approx(1 / 30)
+        assert arm.follower.stream.lag == 0.0
+        arm.states(2.0)
+    for _ in range(40):
+        assert arm.window([0.1], [arm.q], arm.follower.now)
+        arm.states(0.01)
+    assert arm.follower.stream.lag == 0.0
+    arm.states(2.0)
+    arm.stream(lambda t: arm.q, 0.5, 100)
+    assert arm.follower.stream.lag == pytest.approx(0.03, abs=2e-3)
+
+
+@pytest.mark.parametrize('window', [0.0, 0.3, 1.0])
+def test_the_end_of_a_stream_is_one_curve_to_its_last_reference(window):
+    arm, speed = Arm(StreamSettings(window=window)), np.array([0.3, -0.2])
+    arm.stream(lambda t: speed * min(t, 0.8), 1.0, 100)
+    arm.states(3.0)
+    assert arm.dropped == ['the stream of references has stopped']
+    assert arm.follower.phase is Phase.HOLDING
+    arm.check()
+    np.testing.assert_allclose(arm.q, speed * 0.8, atol=1e-6)
+
+
+def test_a_slow_stream_is_one_stream():
+    arm = Arm()
+    arm.stream(lambda t: 0.2 * wave(t), 4.0, 5)
+    assert arm.dropped == arm.rejected == []
+    arm.check()
+
+
+def test_a_window_that_is_over_is_rejected_as_such():
+    arm = Arm()
+    times = np.arange(1, 17) / 30
+    assert not arm.window(times, [arm.q] * 16, arm.follower.now - S)
+    assert 'its last point was 0.467 s ago' in arm.rejected[0]
 
 
 def test_messages_of_both_kinds_share_the_path():

@@ -35,10 +35,10 @@ compensated. `compensate_gravity: false` is for robots that compensate gravity t
 Torque is published while the node is active and enabled, joint states arrive, and no other node
 published on the same command topics when this one was enabled.
 
-Torques do not jump: the reference is continuous, or is placed at rest where the arm is
-(control/reference_following.py), and every published torque passes the soft start, the effort
-limit and the rate limit (control/torque_limiting.py). The parts are in
-feedforward_parts/, beside this file.
+Torques do not jump: the reference is continuous in position and velocity, along streams in
+acceleration, or is placed at rest where the arm is (control/reference_following.py), and every
+published torque passes the soft start, the effort limit and the rate limit
+(control/torque_limiting.py). The parts are in feedforward_parts/, beside this file.
 """
 
 from __future__ import annotations

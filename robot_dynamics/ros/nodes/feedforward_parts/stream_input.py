@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
 
 from trajectory_msgs.msg import JointTrajectory
@@ -19,6 +21,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
 from robot_dynamics.ros.part import Part
 
+REPORT_PERIOD = 1.0  # s, between two reports of rejected messages
 AHEAD = 0.5  # s: a single point of a trajectory that is nearer is one of a stream
 
 
@@ -43,12 +46,12 @@ class StreamInput(Part):
             node: that follows the streams.
             follower: returns that of the present robot.
             check_ready: raises a RobotDynamicsError if nothing can be followed.
-            report: called with an event and its status after the first rejected message.
+            report: called with an event and its status after rejected messages, once a second.
             enabled: returns whether motions are followed; otherwise messages are ignored.
         """
         self._node, self._follower, self._check_ready = node, follower, check_ready
         self._report, self._enabled = report, enabled
-        self._rejecting = False  # the last message was rejected
+        self._reported = -math.inf  # s, when a rejected message was; since the last valid one
         references = node.create_subscription(
             JointTrajectory, 'reference', self._on_reference, qos.COMMANDS_IN
         )
@@ -57,7 +60,7 @@ class StreamInput(Part):
     @override
     def restart(self) -> None:
         """Report the next message that is rejected."""
-        self._rejecting = False
+        self._reported = -math.inf
 
     @override
     def status(self) -> Status | None:
@@ -115,11 +118,11 @@ class StreamInput(Part):
             follow(message)
         except RobotDynamicsError as error:
             node.reject('reference', error)
-            if not self._rejecting:
+            if time.monotonic() - self._reported > REPORT_PERIOD:
+                self._reported = time.monotonic()
                 self._report(f'reference rejected: {error}', REJECTED)
-            self._rejecting = True
         else:
-            self._rejecting = False
+            self._reported = -math.inf
             stream = self._follower().stream
             if stream is not None and stream.beyond:
                 node.count_event('stream beyond limits')
