@@ -30,7 +30,14 @@ from robot_dynamics.core.model.coordinates import friction_of_coordinates
 from robot_dynamics.core.model.inertia import Inertial, combined, inconsistency, transformed
 from robot_dynamics.core.model.joints import joint_transform
 from robot_dynamics.core.model.robot_model import RATE_LIMITS, STANDARD_GRAVITY, RobotModel
-from robot_dynamics.urdf.deviations import NOT_UTF8, UTF8, Remarks, encoding_of, in_utf8
+from robot_dynamics.urdf.deviations import (
+    NOT_UTF8,
+    UTF8,
+    Remarks,
+    encoding_of,
+    in_utf8,
+    reject_binary,
+)
 from robot_dynamics.urdf.elements import (
     is_revolute,
     joint_friction,
@@ -144,6 +151,7 @@ def urdf_text(
         reason = getattr(error, 'strerror', None) or error
         raise ModelError(f'cannot read the file: {reason}') from error
     if file.suffix == '.xacro':
+        reject_binary(contents)
         return expanded(file, arguments, package_paths)
     if arguments:
         raise ModelError(
