@@ -46,6 +46,10 @@ _GZIP, _ZIP = b'\x1f\x8b', b'PK\x03\x04'
 _ZIPPED_NAME = slice(30, 286)  # of the first file; a zipped USD begins with a layer
 
 
+class EncodingError(ModelError):
+    """A text is not in the encoding it declares, or that is not read."""
+
+
 class Remarks(dict[str, list[str]]):
     """What was read although it deviates from the specification: names by sentence."""
 
@@ -141,7 +145,7 @@ def encoding_of(xml: bytes) -> str:
     """Return the encoding of a text: that of its byte order mark or XML declaration, or UTF-8.
 
     Raises:
-        ModelError: it declares one that is not read.
+        EncodingError: it declares one that is not read.
     """
     if xml.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return 'utf-16'
@@ -157,7 +161,7 @@ def encoding_of(xml: bytes) -> str:
     if name == 'utf-8':
         return UTF8
     if not name.startswith(ENCODINGS) or name.startswith('utf-16'):
-        raise ModelError(
+        raise EncodingError(
             f'the URDF declares the encoding {declared[1].decode()!r}, which is not that of its '
             'bytes or not known; expected UTF-8'
         )
@@ -168,7 +172,7 @@ def in_utf8(xml: bytes) -> bytes:
     """Return a description in UTF-8: itself, or one that declares another encoding re-encoded.
 
     Raises:
-        ModelError: it is not in the encoding it declares.
+        EncodingError: it is not in the encoding it declares.
     """
     encoding = encoding_of(xml)
     if encoding == UTF8:
@@ -176,7 +180,7 @@ def in_utf8(xml: bytes) -> bytes:
     try:
         text = xml.decode(encoding)
     except UnicodeError as error:
-        raise ModelError(f'the URDF is not {encoding} text: {error}') from None
+        raise EncodingError(f'the URDF is not {encoding} text: {error}') from None
     declaration = r'(<\?xml[^>]*?\sencoding\s*=\s*["\'])[^"\']*'
     return re.sub(declaration, r'\g<1>utf-8', text.lstrip('\ufeff'), count=1).encode()
 
