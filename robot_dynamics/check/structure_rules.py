@@ -139,8 +139,8 @@ def _loops(robot: Description) -> Iterator[list[str]]:
 def _mimics(robot: Description) -> Iterator[Fault]:
     for element in robot.root.findall('joint'):
         mimic = element.find('mimic')
-        if mimic is None or element.get('type') == 'fixed':
-            continue
+        if mimic is None or not mimic.get('joint') or element.get('type') == 'fixed':
+            continue  # a leader without a name is found with the elements
         leader = robot.joints.get(mimic.get('joint', ''))
         if leader is None or not leader.moves:
             severity, problem = 'error', f'is {"" if leader is None else leader.type}'

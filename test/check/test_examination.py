@@ -462,6 +462,14 @@ def test_a_comma_that_may_separate_thousands_is_not_repaired(examined):
         assert (found.applied, bool(found.repair)) == (repaired, repaired), value
 
 
+def test_a_mimic_without_a_leader_is_one_finding(examined):
+    for mimic in ('<mimic/>', '<mimic joint=""/>'):
+        joint = JOINT.format('j', 'a', 'b').replace(LIMIT, LIMIT + mimic)
+        found = examined(robot(*map(LINK.format, 'ab'), joint)).findings
+        kinds = [f.kind for f in found if f.severity != 'info']
+        assert (kinds.count('invalid-element'), kinds.count('mimic-leader')) == (1, 0)
+
+
 @pytest.mark.parametrize('mirrored', [False, True])
 @pytest.mark.parametrize(
     ('written', 'meant'),
