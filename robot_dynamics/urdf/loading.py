@@ -141,8 +141,17 @@ def urdf_text(
     Arguments and warnings are those of `load_urdf`.
 
     Raises:
-        ModelError: the file cannot be read or expanded, or is given arguments without being xacro.
+        ModelError: the file cannot be read or expanded, or is given arguments without being xacro;
+            the arguments are no mapping, or the folders no list.
     """
+    if not isinstance(xacro_arguments or {}, Mapping):
+        raise ModelError(
+            f'xacro_arguments is {xacro_arguments!r}; expected values by name, such as '
+            "{'ur_type': 'ur5e'}"
+        )
+    # The characters of a path are folders too.
+    if isinstance(package_paths, (str, os.PathLike)):
+        raise ModelError(f'package_paths is {package_paths!r}; expected a list of folders')
     file, arguments = robot_file(path), xacro_arguments or {}
     try:
         with file.open('rb') as stream:
