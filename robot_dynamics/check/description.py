@@ -153,7 +153,7 @@ def read_description(text: bytes, folders: Sequence[Path]) -> Description:
         root = xml_root(text)
         normalize(root, Remarks())
     except ModelError as error:
-        return Description(Element('robot'), {}, {}, None, str(error))
+        return unread(str(error))
     completed(root)
     links = {link.get('name', ''): _link(link, folders) for link in root.findall('link')}
     joints = {joint.get('name', ''): _joint(joint) for joint in root.findall('joint')}
@@ -167,6 +167,11 @@ def read_description(text: bytes, folders: Sequence[Path]) -> Description:
     except ModelError as error:
         rejection = str(error)
     return Description(root, _with_skeletons(links, joints), joints, model, rejection, remarks)
+
+
+def unread(reason: str) -> Description:
+    """Return the description of a text that is no robot description, and why."""
+    return Description(Element('robot'), {}, {}, None, reason)
 
 
 def _link(link: Element, folders: Sequence[Path]) -> Link:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.check.body_rules import asset_findings, frame_findings, payload_findings
 from robot_dynamics.check.density_rules import density_findings, weight_findings
-from robot_dynamics.check.description import Description, read_description
+from robot_dynamics.check.description import Description, read_description, unread
 from robot_dynamics.check.doubt_rules import doubt_findings
 from robot_dynamics.check.findings import SEVERITIES, TIERS, Fault
 from robot_dynamics.check.gravity_rules import gravity_findings
@@ -34,7 +34,7 @@ from robot_dynamics.check.twin_rules import (
 from robot_dynamics.check.twins import Twins, find_twins
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
-from robot_dynamics.urdf.deviations import NOT_UTF8
+from robot_dynamics.urdf.deviations import NOT_UTF8, EncodingError
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
@@ -136,7 +136,10 @@ def _read(
     with named(path):
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter('always')
-            contents = urdf_text(path, xacro_arguments, package_paths)
+            try:
+                contents = urdf_text(path, xacro_arguments, package_paths)
+            except EncodingError as error:
+                return unread(str(error)), b'', False
         text = contents.encode() if isinstance(contents, str) else contents
         robot = read_description(text, folders)
     for warning in map(str, (one.message for one in seen)):

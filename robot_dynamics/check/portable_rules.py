@@ -132,8 +132,10 @@ def _products(link: TextElement, name: str) -> Iterator[Fault]:
     """Yield products of inertia that are missing; zeros are what they are read as."""
     for inner in (i for tag, i in _inside(link) if tag == 'inertial' and i.tag == 'inertia'):
         absent = [key for key in ('ixy', 'ixz', 'iyz') if key not in inner.values]
-        if absent and not inner.values.keys() & {'iyx', 'izx', 'izy'}:
-            repair = tuple(Repair(f'inertial/inertia/@{key}', None, 0.0) for key in absent)
+        if absent:
+            below = inner.values.keys() & {'iyx', 'izx', 'izy'}  # what is missing may be there
+            zeros = () if below else absent
+            repair = tuple(Repair(f'inertial/inertia/@{key}', None, 0.0) for key in zeros)
             yield _fault(
                 f'<inertia> has no {", ".join(absent)}: {TENSOR_DROPPED}', name, 'link', repair
             )

@@ -66,8 +66,9 @@ def _without_commas(element: Element, position: int) -> tuple[Repair, ...]:
     meant, repairs = deepcopy(element), []
     for path, owner, key in _attributes(meant):
         text = owner.get(key, '')
-        # 1,500 may be 1.5 or 1500.
-        ambiguous = re.fullmatch(r'\s*[-+]?[1-9]\d{0,2}(,\d{3})+\s*', text)
+        # 1,500 may be 1.5 or 1500, but beside 0,5 it is 1.5.
+        commas = [word for word in text.split() if ',' in word]
+        ambiguous = all(re.fullmatch(r'[-+]?[1-9]\d{0,2}(,\d{3})+', word) for word in commas)
         marked = ',' in text and not ambiguous and any(map(str.isdigit, text))
         candidates = [text.replace(',', '.'), text.replace(',', ' ')] if marked else []
         if re.fullmatch(r'\s*[-+]?[\d.]+f\s*', text):  # a literal of C
@@ -138,8 +139,8 @@ def _loops(robot: Description) -> Iterator[list[str]]:
 def _mimics(robot: Description) -> Iterator[Fault]:
     for element in robot.root.findall('joint'):
         mimic = element.find('mimic')
-        if mimic is None or element.get('type') == 'fixed':
-            continue
+        if mimic is None or not mimic.get('joint') or element.get('type') == 'fixed':
+            continue  # a leader without a name is found with the elements
         leader = robot.joints.get(mimic.get('joint', ''))
         if leader is None or not leader.moves:
             severity, problem = 'error', f'is {"" if leader is None else leader.type}'

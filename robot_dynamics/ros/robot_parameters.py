@@ -97,7 +97,7 @@ class RobotParameters:
     base_orientation: tuple[float, ...] = parameter(
         [0.0, 0.0, 0.0],
         'Roll, pitch, yaw of the base in that frame, rad.',
-        (-100.0, 100.0),
+        (-6.2832, 6.2832),  # one turn: 45, 90 and 180 are degrees
         size=3,
     )
     payload__link: str = parameter('', 'Link or frame that carries the payload.')

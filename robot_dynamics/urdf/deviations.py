@@ -34,13 +34,20 @@ _PROGRAM = ('include', 'macro', 'if', 'unless', 'insert_block')
 _OTHER_FORMATS = {
     'mujoco': ('an MJCF file', 'load the URDF it was made from, or convert it, for instance with '
                'mjcf-urdf-simple-converter'),
+    'html': ('a web page', 'download the file itself, for instance as "raw" on GitHub'),
     'mujocoinclude': ('a part of an MJCF file', 'convert the whole robot to URDF'),
     'sdf': ('an SDF file', 'load the URDF it was made from, or convert it, for instance with '
             'sdf2urdf of pysdf'),
     'usd': ('a USD file', 'load the URDF it was made from, or export it, for instance with the '
             'URDF exporter of Isaac Sim or nvidia-srl-usd-to-urdf'),
 }  # fmt: skip
-_USD = (b'PXR-USDC', b'#usda', b'PK\x03\x04')
+_USD = (b'PXR-USDC', b'#usda')
+_GZIP, _ZIP = b'\x1f\x8b', b'PK\x03\x04'
+_ZIPPED_NAME = slice(30, 286)  # of the first file; a zipped USD begins with a layer
+
+
+class EncodingError(ModelError):
+    """A text is not in the encoding it declares, or that is not read."""
 
 
 class Remarks(dict[str, list[str]]):
@@ -138,7 +145,7 @@ def encoding_of(xml: bytes) -> str:
     """Return the encoding of a text: that of its byte order mark or XML declaration, or UTF-8.
 
     Raises:
-        ModelError: it declares one that is not read.
+        EncodingError: it declares one that is not read.
     """
     if xml.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         return 'utf-16'
@@ -154,7 +161,7 @@ def encoding_of(xml: bytes) -> str:
     if name == 'utf-8':
         return UTF8
     if not name.startswith(ENCODINGS) or name.startswith('utf-16'):
-        raise ModelError(
+        raise EncodingError(
             f'the URDF declares the encoding {declared[1].decode()!r}, which is not that of its '
             'bytes or not known; expected UTF-8'
         )
@@ -165,7 +172,7 @@ def in_utf8(xml: bytes) -> bytes:
     """Return a description in UTF-8: itself, or one that declares another encoding re-encoded.
 
     Raises:
-        ModelError: it is not in the encoding it declares.
+        EncodingError: it is not in the encoding it declares.
     """
     encoding = encoding_of(xml)
     if encoding == UTF8:
@@ -173,7 +180,7 @@ def in_utf8(xml: bytes) -> bytes:
     try:
         text = xml.decode(encoding)
     except UnicodeError as error:
-        raise ModelError(f'the URDF is not {encoding} text: {error}') from None
+        raise EncodingError(f'the URDF is not {encoding} text: {error}') from None
     declaration = r'(<\?xml[^>]*?\sencoding\s*=\s*["\'])[^"\']*'
     return re.sub(declaration, r'\g<1>utf-8', text.lstrip('\ufeff'), count=1).encode()
 
@@ -182,14 +189,20 @@ def reject_other_format(root: str) -> None:
     """Raise ModelError if a root element is not <robot>; other robot formats are named."""
     if root == 'robot':
         return
+    if root.lower() == 'html':
+        root = 'html'
     if root not in _OTHER_FORMATS:
         raise ModelError(f'the root element is <{root}>; expected <robot>')
     what, cure = _OTHER_FORMATS[root]
     raise ModelError(f'this is {what}, with the root element <{root}>; expected a URDF: {cure}')
 
 
-def reject_usd(text: bytes) -> None:
-    """Raise ModelError if a file is USD, of text, binary or zipped."""
-    if text.startswith(_USD):
+def reject_binary(contents: bytes) -> None:
+    """Raise ModelError if a file is compressed, or USD of text, binary or zipped."""
+    zipped = contents.startswith(_ZIP)
+    if contents.startswith(_USD) or (zipped and b'.usd' in contents[_ZIPPED_NAME]):
         what, cure = _OTHER_FORMATS['usd']
         raise ModelError(f'this is {what}; expected a URDF: {cure}')
+    if zipped or contents.startswith(_GZIP):
+        kind = 'zip' if zipped else 'gzip'
+        raise ModelError(f'this is a {kind} file; expected a URDF: unpack it')

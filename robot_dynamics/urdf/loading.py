@@ -30,7 +30,14 @@ from robot_dynamics.core.model.coordinates import friction_of_coordinates
 from robot_dynamics.core.model.inertia import Inertial, combined, inconsistency, transformed
 from robot_dynamics.core.model.joints import joint_transform
 from robot_dynamics.core.model.robot_model import RATE_LIMITS, STANDARD_GRAVITY, RobotModel
-from robot_dynamics.urdf.deviations import NOT_UTF8, UTF8, Remarks, encoding_of, in_utf8
+from robot_dynamics.urdf.deviations import (
+    NOT_UTF8,
+    UTF8,
+    Remarks,
+    encoding_of,
+    in_utf8,
+    reject_binary,
+)
 from robot_dynamics.urdf.elements import (
     is_revolute,
     joint_friction,
@@ -134,8 +141,17 @@ def urdf_text(
     Arguments and warnings are those of `load_urdf`.
 
     Raises:
-        ModelError: the file cannot be read or expanded, or is given arguments without being xacro.
+        ModelError: the file cannot be read or expanded, or is given arguments without being xacro;
+            the arguments are no mapping, or the folders no list.
     """
+    if not isinstance(xacro_arguments or {}, Mapping):
+        raise ModelError(
+            f'xacro_arguments is {xacro_arguments!r}; expected values by name, such as '
+            "{'ur_type': 'ur5e'}"
+        )
+    # The characters of a path are folders too.
+    if isinstance(package_paths, (str, os.PathLike)):
+        raise ModelError(f'package_paths is {package_paths!r}; expected a list of folders')
     file, arguments = robot_file(path), xacro_arguments or {}
     try:
         with file.open('rb') as stream:
@@ -144,6 +160,7 @@ def urdf_text(
         reason = getattr(error, 'strerror', None) or error
         raise ModelError(f'cannot read the file: {reason}') from error
     if file.suffix == '.xacro':
+        reject_binary(contents)
         return expanded(file, arguments, package_paths)
     if arguments:
         raise ModelError(

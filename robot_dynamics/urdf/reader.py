@@ -27,8 +27,8 @@ from robot_dynamics.urdf.deviations import (
     encoding_of,
     free_mimics,
     normalize,
+    reject_binary,
     reject_other_format,
-    reject_usd,
 )
 from robot_dynamics.urdf.rules import (
     EXTENSIONS,
@@ -127,7 +127,7 @@ def _as_text(xml: str | bytes) -> str:
         raise ModelError(f'the URDF has more than {MAX_BYTES} bytes; expected at most that')
     encoding = UTF8
     if not isinstance(xml, str):
-        reject_usd(bytes(xml[:8]))
+        reject_binary(bytes(xml[:400]))
         encoding = encoding_of(bytes(xml[:400]))
     try:
         text = xml if isinstance(xml, str) else bytes(xml).decode(encoding)
@@ -138,6 +138,8 @@ def _as_text(xml: str | bytes) -> str:
     if not text.strip():
         raise ModelError('the URDF is empty; expected a <robot> element')
     # Entities are declared in a document type; without one none can expand.
+    if text.lstrip('\ufeff \t\r\n')[:14].lower() == '<!doctype html':
+        reject_other_format('html')
     if '<!DOCTYPE' in text:
         raise ModelError('the URDF contains <!DOCTYPE>; expected a text without a document type')
     return text.lstrip('\ufeff \t\r\n')

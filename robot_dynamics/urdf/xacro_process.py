@@ -161,6 +161,11 @@ class _Arguments(dict[str, str]):
         names = sorted({*DECLARED.findall(self.text), *self.used} - set(self.missing))
         return f'; its arguments, given as name:=value: {", ".join(names)}' if names else ''
 
+    def others(self) -> str:
+        """Return the arguments given that are none of the file, as the end of a sentence."""
+        names = sorted(self.given - {*DECLARED.findall(self.text), *self.used})
+        return f'; given, and not read up to here: {", ".join(names)}' if names else ''
+
 
 class _PackageMissingError(Exception):
     """A package is in none of the folders that are searched."""
@@ -200,9 +205,11 @@ def _reason(error: Exception, request: Mapping[str, Any], arguments: _Arguments)
         name = arguments.missing[-1]
         return (
             f'the xacro argument {name!r} is missing; expected {name}:=VALUE{arguments.listed()}'
+            f'{arguments.others()}'
         )
     # A wrong or missing value surfaces as a file that does not exist, or an unknown macro.
-    return f'xacro failed: {error or type(error).__name__}{arguments.listed()}'
+    said = error or type(error).__name__
+    return f'xacro failed: {said}{arguments.listed()}{arguments.others()}'
 
 
 def _no_link(arguments: _Arguments) -> str:

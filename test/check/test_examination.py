@@ -45,10 +45,10 @@ def robot(*parts):
 def examined(tmp_path):
     """Return a function that examines a text."""
 
-    def examined(text, *folders):
+    def examined(text, *folders, **options):
         file = tmp_path / 'robot.urdf'
         file.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return examine(file, folders)
+        return examine(file, folders, **options)
 
     return examined
 
@@ -454,6 +454,20 @@ def test_a_comma_that_may_separate_thousands_is_not_repaired(examined):
         text = robot(*map(LINK.format, 'ab'), joint).replace('effort="50"', f'effort="{value}"')
         (found,) = (f for f in examined(text).findings if f.kind == 'invalid-element')
         assert found.applied == repaired
+    places = (('1,234 0 0', False), ('0 -2,500 1,000', False), ('0,1 1,234 0', True))
+    for value, repaired in places:
+        text = robot(*map(LINK.format, 'ab'), joint)
+        text = text.replace('<limit', f'<origin xyz="{value}"/><limit')
+        (found,) = (f for f in examined(text).findings if f.kind == 'invalid-element')
+        assert (found.applied, bool(found.repair)) == (repaired, repaired), value
+
+
+def test_a_mimic_without_a_leader_is_one_finding(examined):
+    for mimic in ('<mimic/>', '<mimic joint=""/>'):
+        joint = JOINT.format('j', 'a', 'b').replace(LIMIT, LIMIT + mimic)
+        found = examined(robot(*map(LINK.format, 'ab'), joint)).findings
+        kinds = [f.kind for f in found if f.severity != 'info']
+        assert (kinds.count('invalid-element'), kinds.count('mimic-leader')) == (1, 0)
 
 
 @pytest.mark.parametrize('mirrored', [False, True])
@@ -534,6 +548,27 @@ def test_an_unresolved_mesh_is_a_warning(examined, folder):
     for file in folder.iterdir():
         file.unlink()
     assert {kind for kind, _ in alarms(examined(text, folder))} == {'mesh-unresolved'}
+
+
+def test_products_below_the_diagonal_alone_are_not_portable_and_not_repaired_by_zeros(examined):
+    joint = JOINT.format('j', 'a', 'b')
+    for below, repaired in (('iyx="0.001" izx="0" izy="0"', False), ('', True)):
+        text = robot(*map(LINK.format, 'ab'), joint)
+        text = text.replace('ixy="0" ixz="0"', below, 1).replace('iyz="0"', '', 1)
+        found = examined(text, portable=True).findings
+        (found,) = (f for f in found if f.kind == 'not-portable' and f.severity == 'warning')
+        assert 'has no ixy, ixz, iyz: urdfdom drops the tensor' in found.message
+        assert bool(found.repair) == repaired
+
+
+def test_a_text_in_another_encoding_than_declared_is_a_finding(tmp_path):
+    file = tmp_path / 'a.urdf'
+    for declared, used in (('gbk', 'utf-8'), ('utf-16', 'utf-8'), ('no-such', 'utf-8')):
+        text = robot(LINK.format('臂')).encode(used)
+        file.write_bytes(f'<?xml version="1.0" encoding="{declared}"?>'.encode() + text)
+        (found,) = examine(file, portable=True).findings
+        assert (found.severity, found.kind) == ('error', 'rejected')
+        assert declared in found.message
 
 
 def test_portable_findings_are_those_of_urdfdom(tmp_path):

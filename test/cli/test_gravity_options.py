@@ -152,10 +152,16 @@ def test_options_without_effect_are_rejected(run, words, reason):
     assert (code, reason in error) == (2, True), error
 
 
-def test_beyond_the_range_of_the_parameter_is_rejected(run, arm, capsys):
+@pytest.mark.parametrize('degrees', [-30, 45, 90, 180])
+def test_degrees_are_beyond_the_range_of_the_parameter(run, arm, capsys, degrees):
     with pytest.raises(SystemExit):
-        run('terms', arm, '--base-orientation', 0, 90, 180)
-    assert 'is 180; expected a number from -100 to 100' in capsys.readouterr().err
+        run('terms', arm, '--base-orientation', 0, degrees, 0)
+    expected = f'is {degrees}; expected a number from -6.2832 to 6.2832'
+    assert expected in capsys.readouterr().err
+
+
+def test_one_turn_is_within_the_range(run, arm):
+    assert run('terms', arm, '--base-orientation', 2 * np.pi, -2 * np.pi, 0)[0] == 0
 
 
 # -- the remark -----------------------------------------------------------------------------

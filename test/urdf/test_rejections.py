@@ -2,7 +2,10 @@
 """Any text gives a robot or a ModelError that names the fault."""
 
 import contextlib
+import gzip
+import io
 import warnings
+import zipfile
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -208,6 +211,13 @@ def test_hostile_text_is_rejected(text, message):
     assert len(str(error.value)) < 50_000
 
 
+def zipped(name):
+    contents = io.BytesIO()
+    with zipfile.ZipFile(contents, 'w') as archive:
+        archive.writestr(name, '<robot/>')
+    return contents.getvalue()
+
+
 NO_URDF = {
     'nothing': ('', 'the URDF is empty'),
     'blanks': (b' \n', 'the URDF is empty'),
@@ -219,7 +229,11 @@ NO_URDF = {
     'MJCF': ('<mujoco model="arm"/>', 'this is an MJCF file, .* or convert it, for instance with'),
     'USD': (b'#usda 1.0', 'this is a USD file; expected a URDF: .* or export it'),
     'USD, binary': (b'PXR-USDC\0\0', 'this is a USD file'),
-    'USD, zipped': (b'PK\x03\x04\0\0', 'this is a USD file'),
+    'USD, zipped': (zipped('arm.usdc'), 'this is a USD file'),
+    'zip': (zipped('arm.urdf'), 'this is a zip file; expected a URDF: unpack it'),
+    'gzip': (gzip.compress(b'<robot/>'), 'this is a gzip file; expected a URDF: unpack it'),
+    'web page': (b'\n<!doctype html>\n<html></html>', 'this is a web page, .* download the file'),
+    'web page without type': ('<HTML><BODY/></HTML>', 'this is a web page'),
     'another root': ('<model/>', 'the root element is <model>; expected <robot>'),
     'NUL': ('<robot name="\0"/>', 'not well-formed XML'),
     'lone surrogate': ('<robot name="\ud800"/>', 'not UTF-8 text'),

@@ -68,6 +68,8 @@ def test_a_missing_value_that_surfaces_as_a_wrong_path_comes_with_the_arguments(
     file = write(f'{HEAD}<xacro:arg name="series" default="none"/>{include}')
     with pytest.raises(ModelError, match=r'none\.xacro.*given as name:=value: series$'):
         load_urdf(file)
+    with pytest.raises(ModelError, match=r': series; given, and not read up to here: sereis$'):
+        load_urdf(file, xacro_arguments={'sereis': 'ur'})
 
 
 def test_an_argument_that_the_file_does_not_use_is_a_warning(write):
@@ -92,8 +94,16 @@ def test_values_keep_their_characters():
 def test_arguments_that_are_no_text_or_for_a_urdf_are_rejected(write):
     with pytest.raises(ModelError, match=r"'upper' is 1\.5; expected text, such as '1\.5'"):
         load_urdf(write(with_arguments()), xacro_arguments={'upper': 1.5})
+    with pytest.raises(ModelError, match=r"is \['upper:=1'\]; expected values by name"):
+        load_urdf(write(with_arguments()), xacro_arguments=['upper:=1'])
     with pytest.raises(ModelError, match=r'arm\.urdf: xacro arguments are given \(upper\)'):
         load_urdf(write(CHAIN, 'arm.urdf'), xacro_arguments={'upper': '1'})
+
+
+def test_one_path_is_no_list_of_folders(write, tmp_path):
+    for folder in (tmp_path, str(tmp_path)):
+        with pytest.raises(ModelError, match=r'package_paths is .*; expected a list of folders'):
+            load_urdf(write(with_arguments()), package_paths=folder)
 
 
 INCLUDING = HEAD + '<xacro:include filename="{}"/><xacro:arm/></robot>'
