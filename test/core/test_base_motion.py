@@ -64,7 +64,7 @@ def test_from_odometry_turns_with_its_frame(t):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
 
 
-def test_a_base_at_rest_feels_gravity_in_its_axes():
+def test_gravity_is_the_motion_of_a_base_at_rest():
     np.testing.assert_array_equal(BaseMotion.at_rest().array(), [0.0] * 8 + [9.81])
     # Leaning forwards about y: gravity points to +x
     leaning = BaseMotion.at_rest(rotation_rpy(0.0, 0.2, 0.0))
