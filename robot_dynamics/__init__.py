@@ -37,6 +37,7 @@ __version__ = '0.1.0'
 
 __all__ = [
     'AccelerationDerivatives',
+    'BaseMotion',
     'ClosedChain',
     'Derivatives',
     'Dynamics',
@@ -49,6 +50,7 @@ __all__ = [
     'LoopNotClosed',
     'ModelError',
     'Momentum',
+    'MovingBaseDynamics',
     'OperationalSpace',
     'RobotDynamicsError',
     'RobotModel',
@@ -87,6 +89,7 @@ if TYPE_CHECKING:
     from robot_dynamics.core.algorithms.momentum import Momentum
     from robot_dynamics.core.algorithms.operational_space import OperationalSpace
     from robot_dynamics.core.algorithms.simulation_step import State
+    from robot_dynamics.core.base_motion import BaseMotion
     from robot_dynamics.core.dynamics import Dynamics
     from robot_dynamics.core.kinematics import InverseKinematics, inverse_kinematics
     from robot_dynamics.core.model.closures import LoopClosure
@@ -94,12 +97,14 @@ if TYPE_CHECKING:
     from robot_dynamics.core.model.inertia import Inertial
     from robot_dynamics.core.model.robot_model import RobotModel
     from robot_dynamics.core.model.screws import from_screws
+    from robot_dynamics.core.moving_base import MovingBaseDynamics
     from robot_dynamics.simulation.closed_chains.closed_chain import ClosedChain
     from robot_dynamics.urdf.loading import load_urdf, parse_urdf
     from robot_dynamics.urdf.writing import write_urdf
 else:
     _MODULES = {
         'AccelerationDerivatives': 'core.algorithms.forward_dynamics_derivatives',
+        'BaseMotion': 'core.base_motion',
         'ClosedChain': 'simulation.closed_chains.closed_chain',
         'Derivatives': 'core.algorithms.derivatives',
         'Dynamics': 'core.dynamics',
@@ -108,6 +113,7 @@ else:
         'Linearization': 'core.algorithms.linearization',
         'LoopClosure': 'core.model.closures',
         'Momentum': 'core.algorithms.momentum',
+        'MovingBaseDynamics': 'core.moving_base',
         'OperationalSpace': 'core.algorithms.operational_space',
         'RobotModel': 'core.model.robot_model',
         'State': 'core.algorithms.simulation_step',

@@ -89,6 +89,40 @@ class PinRobot:
         return _angular_first(Jd) @ self.S
 
 
+class PinOnMovingBase(PinRobot):
+    """The robot on a free-flying base: torques and the wrench of the mount, of one motion.
+
+    The base has any attitude and linear velocity, which must not change a result.
+    """
+
+    def __init__(self, model: RobotModel):
+        super().__init__(model)
+        self.pin = _pin_model(model, self.order, moving=True)
+        self.data = self.pin.createData()
+
+    def motion(self, q, qd, qdd, base, R, v):
+        """Return configuration, velocity and acceleration of base and joints.
+
+        Args:
+            q, qd, qdd: (n) as everywhere.
+            base: (9) angular velocity and acceleration, proper acceleration, in base axes.
+            R: (3, 3) attitude of the base in the world.
+            v: (3) its linear velocity in base axes.
+        """
+        w, wd, a = np.split(np.asarray(base), 3)
+        # The spatial acceleration is that of the origin less w x v.
+        ad = a + R.T @ self.pin.gravity.linear - np.cross(w, v)
+        x, xd, xdd = self.body(q, qd, qdd)
+        pose = np.concatenate([[0.3, -0.2, 0.1], pin.Quaternion(R).coeffs()])
+        return np.append(pose, x), np.concatenate([v, w, xd]), np.concatenate([ad, wd, xdd])
+
+    def torque_and_base_wrench(self, q, qd, qdd, base, R, v):
+        """Return tau (n), and the wrench (6) of the mount on the robot, moment first."""
+        tau = pin.rnea(self.pin, self.data, *self.motion(q, qd, qdd, base, R, v))
+        rotors = self.model.reflected_inertia * qdd
+        return self.S.T @ tau[6:] + rotors, np.concatenate([tau[3:6], tau[:3]])
+
+
 def _angular_first(J):
     # A single column comes back as a vector.
     J = np.reshape(J, (6, -1), order='F')
@@ -104,10 +138,15 @@ def _depth_first(model: RobotModel) -> list[int]:
     return order
 
 
-def _pin_model(model: RobotModel, order: list[int]) -> pin.Model:
+def _pin_model(model: RobotModel, order: list[int], moving: bool = False) -> pin.Model:
     result = pin.Model()
     result.gravity.linear = model.gravity
     joint_of = {-1: 0}
+    if moving:
+        joint_of[-1] = result.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'base')
+        base = model.base
+        inertia = pin.Inertia(float(base.mass), np.array(base.com), np.array(base.inertia_com))
+        result.appendBodyToJoint(joint_of[-1], inertia, pin.SE3.Identity())
     for i in order:
         kind = pin.JointModelRevoluteUnaligned if model.revolute[i] else _prismatic
         joint_of[i] = result.addJoint(

@@ -19,7 +19,13 @@ from robot_dynamics.codegen.backends import cache
 GENERATORS = ('core/algorithms', 'codegen', 'core/friction')
 
 # These name programs and check arguments, or define functions of their own programs.
-CALLERS = ('core/dynamics.py', 'core/rollout.py')
+CALLERS = (
+    'core/compiled_robot.py',
+    'core/dynamics.py',
+    'core/moving_base.py',
+    'core/rollout.py',
+    'core/base_motion.py',
+)
 OWNERS = ('simulation/closed_chains/closed_chain.py',)
 
 # Makes programs in a copy of the package, with a cache that keeps nothing. For each it prints the

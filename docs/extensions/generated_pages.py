@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from types import ModuleType
 
 import robot_dynamics
+from robot_dynamics.core.compiled_robot import CompiledRobot
 
 PLACE = re.compile(r'^<!-- (api|command line) ?([\w. ]*)-->$', re.MULTILINE)
 
@@ -79,7 +80,8 @@ def is_exported(name, thing):
 def entry(name, thing):
     """Return the directive of one public name."""
     if inspect.isclass(thing):
-        return [f'.. autoclass:: {name}', '   :members:', '']
+        ours = [':inherited-members:'] if issubclass(thing, CompiledRobot) else []
+        return [f'.. autoclass:: {name}', *(f'   {x}' for x in (':members:', *ours)), '']
     if inspect.isroutine(thing):
         return [f'.. autofunction:: {name}', '']
     values = thing if isinstance(thing, Iterable) else [thing]

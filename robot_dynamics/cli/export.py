@@ -141,7 +141,9 @@ def _check_options(options: argparse.Namespace) -> None:
     for option in WITHOUT[options.language]:
         if given[option]:
             raise ExportError(f'{option} is not supported for --language {options.language}')
-    if 'gravity' in options.variable and mounting(options):
-        raise ExportError(
-            '--variable gravity makes gravity an input; expected no --gravity, --base-orientation'
-        )
+    for key in {'gravity', 'base'}.intersection(options.variable):
+        if mounting(options):
+            raise ExportError(
+                f'--variable {key} makes gravity an input; expected no --gravity, '
+                '--base-orientation'
+            )

@@ -18,12 +18,14 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.settings import TIME, checked, joint_setting, setting
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.algorithms.momentum import Momentum
 from robot_dynamics.core.algorithms.momentum_observer import (
     ObservedFriction,
     ObserverState,
     ObserverUpdate,
     observe,
 )
+from robot_dynamics.core.compiled_robot import CompiledRobot
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.programs import Robot
@@ -77,6 +79,7 @@ class Sample(NamedTuple):
     q: Array
     qd: Array
     effort: Array
+    base: tuple[Array, ...]  # its motion (9) if it moves, else none
 
 
 class MomentumObserver:
@@ -89,15 +92,24 @@ class MomentumObserver:
         settings: of the observer.
         friction: of its joints.
         arm: the arm, with its payload.
+        moving_base: whether its base moves.
     """
 
-    def __init__(self, arm: Dynamics, friction: JointFriction, settings: ObserverSettings):
+    def __init__(
+        self,
+        arm: Dynamics,
+        friction: JointFriction,
+        settings: ObserverSettings,
+        *,
+        moving_base: bool = False,
+    ):
         """Compile the observer of an arm.
 
         Args:
             arm: the arm, with its payload.
             friction: of its joints.
             settings: of the observer.
+            moving_base: whether its base moves; `update` then takes its motion.
 
         Raises:
             ModelError: a setting is out of range, or has another number of joints.
@@ -109,7 +121,7 @@ class MomentumObserver:
             np.array([values.poles, values.poles_along_momentum]),
             *(np.array(np.broadcast_to(value, n)) for value in per_joint),
         )
-        self.friction = friction
+        self.friction, self.moving_base = friction, moving_base
         self._use(arm)
         self.restart()
 
@@ -146,9 +158,13 @@ class MomentumObserver:
 
     def _use(self, arm: Dynamics) -> None:
         self.arm = arm
-        self._observe = observer_program(arm, self.friction)
+        moving = arm.on_moving_base() if self.moving_base else None
+        self._momentum: Callable[..., Momentum] = (moving or arm).momentum
+        self._observe = observer_program(moving or arm, self.friction)
 
-    def update(self, t: float, q: Array, qd: Array, effort: Array) -> bool:
+    def update(
+        self, t: float, q: Array, qd: Array, effort: Array, base: Array | None = None
+    ) -> bool:
         """Take the next state of the joints; return whether it gave an external torque.
 
         The first state, one that is no later than the one before, one after a gap and one whose
@@ -159,15 +175,28 @@ class MomentumObserver:
             q: (n,) positions, rad or m.
             qd: (n,) velocities.
             effort: (n,) efforts of the drives that act until t, N m or N.
+            base: (9,) motion of a moving base, as for `MovingBaseDynamics`, whose angular
+                acceleration has no effect; None if the base is fixed.
+
+        Raises:
+            ValueError: `base` is missing for a moving base, or given for a fixed one.
         """
+        if (base is not None) != self.moving_base:
+            raise ValueError(
+                f'motion of the base is {base} for an observer with moving_base '
+                f'{self.moving_base}; expected (9,) for a moving base, None for a fixed one'
+            )
         # Copies: the arrays of the caller may be those of its next state.
-        last, sample = self._last, Sample(t, *map(np.array, (q, qd, effort)))
+        motion = () if base is None else (np.array(base),)
+        sample = Sample(t, np.array(q), np.array(qd), np.array(effort), motion)
+        last = self._last
         if last is None or self.state is None or not 0 < t - last.t <= self.settings.max_gap:
             self._begin(sample)
             return False
         delayed = self._delayed(t, sample.effort)
         found = self._observe(
-            sample.q, sample.qd, delayed, np.array([t - last.t]), *self._constants, *self.state
+            *(sample.q, sample.qd, delayed, np.array([t - last.t])),
+            *(*self._constants, *self.state, *sample.base),
         )
         if not all(np.isfinite(row).all() for row in found):
             self._begin(sample)
@@ -188,7 +217,7 @@ class MomentumObserver:
 
     def _balance(self, sample: Sample, z: Array) -> tuple[Array, Array]:
         """Return momentum and its rate without efforts at a sample."""
-        p, rate = self.arm.momentum(sample.q, sample.qd)
+        p, rate = self._momentum(sample.q, sample.qd, *sample.base)
         direction = z if self.friction.law.memory else None
         return p, rate - self.friction.torque(sample.qd, sample.effort, direction)
 
@@ -203,12 +232,12 @@ class MomentumObserver:
         return np.asarray(e0 + share * (e1 - e0))
 
 
-def observer_program(arm: Dynamics, friction: JointFriction) -> Callable[..., ObserverUpdate]:
+def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..., ObserverUpdate]:
     """Return one update of the observer of an arm in machine code.
 
     Its arguments are q, qd, effort, the interval (1), the rates of the poles (2), the coefficients
     of the friction law in the order of its terms, pre-sliding length, play, and the fields of
-    `ObserverState`.
+    `ObserverState`; then the motion of the base (9) if it moves.
     """
     terms, memory, n = tuple(friction.coefficients), friction.law.memory, arm.model.n
 

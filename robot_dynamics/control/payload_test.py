@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact_wrench import FLOOR
 from robot_dynamics.control.contact_wrench import PRIOR as WRENCH
@@ -58,8 +59,10 @@ class PayloadTest:
 
         Raises:
             FrameNotFound: the arm has no such link.
-            ModelError: the link is fixed to the base.
+            ModelError: the link is fixed to the base, or the base moves.
         """
+        if observer.moving_base:
+            raise ModelError('the base moves; the test of payloads expects a fixed base')
         self._observer = observer
         self._observers = [
             MomentumObserver(

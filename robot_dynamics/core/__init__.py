@@ -11,5 +11,8 @@ friction       coefficients, laws and memory of friction, and its impulses in a 
 algorithms     equations on scalars: dynamics, observer, impedance, steps of integrators
 programs       the algorithms compiled for one robot; rollout: compiled simulation steps
 visualization  pictures of a robot, and the geometry of its markers
+base_motion    motion of the base, from an inertial sensor or odometry
+compiled_robot methods that are compiled programs
+moving_base    dynamics on a base that moves
 dynamics       the public class
 """

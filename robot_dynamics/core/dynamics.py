@@ -19,24 +19,19 @@ The algorithm behind each method is registered under the method's name in `progr
 
 from __future__ import annotations
 
-import copy
-import functools
-import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.codegen.calls import CompiledFunction
-from robot_dynamics.common.errors import ModelError, SingularityError
+from robot_dynamics.common.errors import SingularityError
 from robot_dynamics.common.made_once import made_once
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core import rollout as stepping
 from robot_dynamics.core.algorithms.coriolis import Terms
-from robot_dynamics.core.algorithms.crba import crba
 from robot_dynamics.core.algorithms.derivatives import Derivatives
 from robot_dynamics.core.algorithms.forward_dynamics_derivatives import AccelerationDerivatives
 from robot_dynamics.core.algorithms.integrators import INTEGRATORS, check_integrator
@@ -44,56 +39,19 @@ from robot_dynamics.core.algorithms.linearization import Linearization
 from robot_dynamics.core.algorithms.momentum import Momentum
 from robot_dynamics.core.algorithms.operational_space import ALL_DIRECTIONS, OperationalSpace
 from robot_dynamics.core.algorithms.simulation_step import State
-from robot_dynamics.core.model.canonical import ROUNDING, CanonicalTree
+from robot_dynamics.core.base_motion import zero_moment_point
+from robot_dynamics.core.compiled_robot import SINGULAR, CompiledRobot, compiled
+from robot_dynamics.core.model.canonical import ROUNDING
 from robot_dynamics.core.model.inertia import Inertial, to_parameters
-from robot_dynamics.core.model.robot_model import RobotModel, shortened
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.moving_base import MovingBaseDynamics
 from robot_dynamics.core.programs import ALGORITHMS, Programs, make_all_kernels
-
-Method = TypeVar('Method', bound=Callable[..., Any])
-
-# A matrix is singular if its smallest singular value is below this fraction of its largest, or
-# the smallest eigenvalue of a mass matrix scaled to a unit diagonal below this.
-SINGULAR = 1e-12
-
 
 # The default integrator.
 DEFAULT_INTEGRATOR = 'semi_implicit_euler'
 
-# Compiled methods with an argument `friction`, by default 'none'.
-WITH_FRICTION = 'forward_dynamics', 'forward_dynamics_derivatives'
 
-
-class _Compiled:
-    """Descriptor of a method that machine code made for the robot answers.
-
-    The first access on an instance compiles the program and stores its native callable in the
-    instance, where Python finds it before this descriptor: later accesses are dictionary lookups,
-    and a method that was kept (`f = arm.inverse_dynamics`) is native from the start. On the class
-    it is a plain function, from which help() and inspect.signature() read arguments and units.
-    """
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        @functools.wraps(method)
-        def function(self: Dynamics, *args: Any, **named: Any) -> Any:
-            return getattr(self, method.__name__)(*args, **named)
-
-        self.function = function
-        self.__doc__ = method.__doc__
-
-    def __get__(self, arm: Dynamics | None, owner: type | None = None) -> Any:
-        if arm is None:
-            return self.function
-        name = self.function.__name__
-        call = arm.__dict__[name] = arm.program(name).call
-        return call
-
-
-def compiled(method: Method) -> Method:
-    """Let machine code answer a method: see `_Compiled`. Type checkers see the method as it is."""
-    return _Compiled(method)  # type: ignore[return-value]
-
-
-class Dynamics:
+class Dynamics(CompiledRobot):
     """Rigid-body dynamics of one robot, compiled on first use.
 
     Arguments are array-like with shape (..., n); leading axes broadcast as in NumPy. Results are
@@ -141,20 +99,7 @@ class Dynamics:
     """
 
     def __init__(self, model: RobotModel, *, snap: float = ROUNDING, backend: str = 'auto'):
-        self.model = model
-        self.programs = Programs.of(model, snap, backend)
-
-    def __repr__(self) -> str:
-        return f'<Dynamics of {self.model.name!r}: {shortened(self.model.joint_names)}>'
-
-    def __reduce__(self) -> Any:
-        # Programs are found again in the cache; machine code cannot be pickled.
-        return _dynamics, (self.model, self.programs)
-
-    @property
-    def tree(self) -> CanonicalTree:
-        """The model in the frames and parameters that algorithms work on."""
-        return self.programs.tree
+        super().__init__(model, Programs.of(model, snap, backend))
 
     # -- the same robot, changed ------------------------------------------------------------------
 
@@ -203,6 +148,13 @@ class Dynamics:
         """Return the dynamics of the same robot with viscous friction alone."""
         model = self.model.with_actuation(coulomb=0.0)
         return self._varied(model, self.programs.without_dry_friction())
+
+    def on_moving_base(self) -> MovingBaseDynamics:
+        """Return the dynamics of the robot, with its payload, on a base that moves.
+
+        Its programs are compiled on first use; those of the fixed base stay as they are.
+        """
+        return MovingBaseDynamics(self.model, self.programs.on_moving_base())
 
     # -- the equation of motion -------------------------------------------------------------------
 
@@ -495,6 +447,80 @@ class Dynamics:
 
         Source: Spong, Hutchinson and Vidyasagar, (6.122); Atkeson, An and Hollerbach 1986.
         """
+
+    # -- at the base ------------------------------------------------------------------------------
+
+    @compiled
+    def base_wrench(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Array | None = None
+    ) -> Array:
+        """Return the wrench that the mount exerts on the robot, links fixed to the base included.
+
+        It is what the bolts, or a force sensor under the base, carry. Rotors act on their joints
+        alone, as in all equations here.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            qdd: (..., n) joint accelerations, rad/s^2 or m/s^2.
+            out: (..., 6) float64, receives the result; fastest if C-contiguous.
+
+        Returns:
+            (..., 6) wrench in the base frame about its origin, moment first, N m and N.
+
+        Raises:
+            ShapeError: an argument does not end in n entries, or `out` does not fit.
+
+        Source: Luh, Walker and Paul 1980; Featherstone 2008, table 5.1.
+        """
+
+    @compiled
+    def base_wrench_regressor(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, out: Array | None = None
+    ) -> Array:
+        """Return the regressor Y of the base wrench: F = Y pi, links fixed to the base included.
+
+        pi is `model.inertial_parameters()` and then the ten parameters of these links,
+        `to_parameters(model.base)`, about the base frame.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            qdd: (..., n) joint accelerations, rad/s^2 or m/s^2.
+            out: (..., 6, 10 nb + 10) float64, receives the result; fastest if C-contiguous.
+
+        Returns:
+            (..., 6, 10 nb + 10) regressor; rows as `base_wrench`, ten columns per body.
+
+        Raises:
+            ShapeError: an argument does not end in n entries, or `out` does not fit.
+
+        Source: Atkeson, An and Hollerbach 1986.
+        """
+
+    def zero_moment_point(
+        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, height: float = 0.0
+    ) -> Array:
+        """Return the point where the mount could hold the robot without a tipping moment.
+
+        Of a robot whose base stands on a floor normal to z of the base frame: outside the area of
+        support, the robot tips over.
+
+        Args:
+            q: (..., n) joint positions, rad or m.
+            qd: (..., n) joint velocities, rad/s or m/s.
+            qdd: (..., n) joint accelerations, rad/s^2 or m/s^2.
+            height: of the floor, z in the base frame, m.
+
+        Returns:
+            (..., 2) x and y in the base frame, m; NaN where the floor would have to pull.
+
+        Raises:
+            ShapeError: an argument does not end in n entries.
+
+        Source: Vukobratović and Borovac 2004.
+        """
+        return zero_moment_point(self.base_wrench(q, qd, qdd), height)
 
     # -- at a frame -------------------------------------------------------------------------------
 
@@ -832,26 +858,6 @@ class Dynamics:
         step = self._resolved_step(integrator, friction, time_step)
         return stepping.rollout(step, q, qd, tau, time_step=time_step)
 
-    def simulation_step(self, integrator: str, friction: str = 'model') -> CompiledFunction:
-        """Return the program of one step: step(q, qd, tau, time_step) -> State(q, qd).
-
-        Arguments are arrays as of `simulate`, `time_step` an array (1,) [s]. Any time step is
-        taken; `simulate` checks that the integrator resolves viscous friction.
-
-        Raises:
-            ModelError: a joint, which the message names, moves no inertia.
-            ValueError: integrator or friction is not one of those of `simulate`; or the robot has
-                too many joints with dry friction.
-        """
-        stepping.check_friction(friction)
-        check_integrator(integrator)
-        return self._kept('simulation_step', integrator, friction)
-
-    @made_once
-    def joint_without_inertia(self) -> str | None:
-        """Return a joint that accelerates without effort in every posture, None if none does."""
-        return _joint_without_inertia(self.model, self.tree)
-
     # -- picture ----------------------------------------------------------------------------------
 
     def plot(self, q: ArrayLike, file: str | Path | None = None) -> Any:
@@ -921,39 +927,6 @@ class Dynamics:
             and not (ALGORITHMS[name].couples and stepping.too_coupled(self.tree))
         )
 
-    def program(self, method: str) -> CompiledFunction:
-        """Return the program of a compiled method without a frame.
-
-        Raises:
-            ModelError: a joint, which the message names, moves no inertia, and the method needs
-                that.
-        """
-        self._require_defined(method)
-        documentation = inspect.getdoc(getattr(Dynamics, method)) or ''
-        friction = ('none',) if method in WITH_FRICTION else ()
-        default = self.programs.compile(method, *friction, documentation=documentation)
-        if not friction:
-            return default
-        twin = copy.copy(self)
-        choices = {
-            'none': lambda: default.call,
-            'model': lambda: twin._kept(method, 'model').call,
-        }
-        chosen = default.choosing('friction', choices)
-        chosen.unpickle_by(_program, self.model, replace(self.programs, made={}), method)
-        return chosen
-
-    def _kept(self, name: str, *options: str) -> CompiledFunction:
-        """Return the program of an algorithm with options, made on first use."""
-        key = ' '.join((name, *options))
-        made: CompiledFunction | None = self.__dict__.get(key)
-        if made is None:
-            self._require_defined(name)
-            if self.programs.couples(name, *options):
-                stepping.check_coupled(self.model.n)
-            made = self.__dict__[key] = self.programs.compile(name, *options)
-        return made
-
     def _at(self, frame: str, method: str, *directions: Sequence[int]) -> Callable[..., Any]:
         """Return the callable of a method at one frame, made on first use."""
         key = f'{method} {frame} {directions}'
@@ -984,24 +957,8 @@ class Dynamics:
         """Return the joint that viscous friction brakes fastest, and the rate [1/s]."""
         return stepping.fastest_friction(self.model, self.tree, self.model.viscous)
 
-    def _require_defined(self, name: str) -> None:
-        """Raise ModelError if an algorithm is undefined for the robot, or compiles too long."""
-        if ALGORITHMS[name].couples and stepping.too_coupled(self.tree):
-            raise ModelError(
-                f'{name} is compiled for at most {stepping.MOST_PAIRS} pairs of joints that are '
-                f'coupled, as in a chain of {stepping.MOST_COUPLED}; {self.model.name!r} has more '
-                f'in its {self.model.n}: solve M dqdd = -dtau with the results of '
-                'inverse_dynamics_derivatives'
-            )
-        if ALGORITHMS[name].needs_inertia and self.joint_without_inertia is not None:
-            raise ModelError(
-                f'forward dynamics of {self.model.name!r} is undefined: joint '
-                f'{self.joint_without_inertia!r} moves no inertia; give the links beyond it a '
-                'mass, or lock it'
-            )
-
     def _varied(self, model: RobotModel, programs: Programs) -> Dynamics:
-        arm = _dynamics(model, programs)
+        arm = Dynamics.of_programs(model, programs)
         if self.joint_without_inertia is None:
             # A payload takes no inertia away.
             arm.__dict__['joint_without_inertia'] = None
@@ -1011,30 +968,3 @@ class Dynamics:
 # The compiled methods, and the algorithm of each.
 NAMES = {'simulation_step': 'simulate', 'linearization': 'linearize'}
 PROGRAMS = {NAMES.get(name, name): name for name in ALGORITHMS if name != 'step_linearization'}
-
-
-def _dynamics(model: RobotModel, programs: Programs) -> Dynamics:
-    """Return the dynamics of a model whose programs exist."""
-    arm = Dynamics.__new__(Dynamics)
-    arm.model, arm.programs = model, programs
-    return arm
-
-
-def _program(model: RobotModel, programs: Programs, method: str) -> CompiledFunction:
-    return _dynamics(model, programs).program(method)
-
-
-def _joint_without_inertia(model: RobotModel, tree: CanonicalTree) -> str | None:
-    massless = model.massless_joints()
-    if massless:
-        return massless[0]
-    rng = np.random.default_rng(0)
-    for q in rng.uniform(-np.pi, np.pi, (3, model.n)):
-        M = np.array(crba(tree, q.tolist()), dtype=float)
-        scale = np.sqrt(np.diag(M))
-        if not np.all(scale > 0):
-            return model.joint_names[int(np.argmin(scale))]
-        values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
-        if values[0] > SINGULAR:
-            return None
-    return model.joint_names[int(np.argmax(np.abs(vectors[:, 0])))]

@@ -3,7 +3,8 @@
 
 Model parameters are compiled in as constants, which makes programs fast and specific to one robot.
 Gravity and payloads may change while a controller runs, when there is no time to compile: in the
-programs of a `Variation` they are inputs, so that a change only passes other numbers.
+programs of a `Variation` they are inputs, so that a change only passes other numbers. On a moving
+base, the motion of the base is an input after all others; a fixed base has programs of its own.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class Algorithm:
 
 
 # Entries of the inputs that are not one number per joint.
-SIZES = {'wrench': 6, 'time_step': 1}
+SIZES = {'wrench': 6, 'time_step': 1, 'base': 9}
 
 
 def _of_tree(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -96,7 +97,13 @@ def _of_tree(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _coriolis_torque(robot: Robot, q: Scalars, qd: Scalars) -> Any:
-    return alg.bias_torque(replace(robot.tree, gravity=(0.0, 0.0, 0.0)), q, qd)
+    none = (0.0, 0.0, 0.0)
+    tree = replace(robot.tree, gravity=none, base_wd=none)
+    torque = alg.bias_torque(tree, q, qd)
+    if not tree.base_rotates:
+        return torque
+    # C qd = bias - g; of g, w x (w x r) remains here
+    return [x - y for x, y in zip(torque, alg.gravity_torque(tree, q), strict=True)]
 
 
 def _friction_torque(robot: Robot, qd: Scalars) -> Any:
@@ -152,6 +159,7 @@ def _step_linearization(
 Q, QD, MOTION = ('q',), ('q', 'qd'), ('q', 'qd', 'qdd')
 ALGORITHMS = {
     'inverse_dynamics': Algorithm(_of_tree(alg.rnea), MOTION, loops=True),
+    'base_wrench': Algorithm(_of_tree(alg.base_wrench), MOTION),
     'mass_matrix': Algorithm(_of_tree(alg.crba), Q, loops=True),
     'coriolis_matrix': Algorithm(_of_tree(alg.coriolis_matrix), QD, loops=True),
     'gravity_torque': Algorithm(_of_tree(alg.gravity_torque), Q, loops=True),
@@ -174,6 +182,7 @@ ALGORITHMS = {
     'kinetic_energy': Algorithm(_of_tree(alg.kinetic_energy), QD),
     'potential_energy': Algorithm(_of_tree(alg.potential_energy), Q),
     'regressor': Algorithm(_of_tree(alg.regressor), MOTION),
+    'base_wrench_regressor': Algorithm(_of_tree(alg.base_wrench_regressor), MOTION),
     'forward_dynamics': Algorithm(
         _forward_dynamics,
         ('q', 'qd', 'tau'),
@@ -258,6 +267,7 @@ class Programs:
     snap: float
     backend: str
     variation: Variation | None = None
+    moving: bool = False  # whether the motion of the base is an input
     made: dict[str, CompiledFunction] = field(default_factory=dict)
 
     @classmethod
@@ -279,6 +289,13 @@ class Programs:
             bodies = {tree.frame(frame).body: frame for frame in (link, *carriers)}
             carriers = tuple(bodies[body] for body in sorted(bodies))
         return replace(self, variation=Variation(tree, carriers))
+
+    def on_moving_base(self) -> Programs:
+        """Return the programs of the same robot with the motion of its base as their last input.
+
+        This is `base` (9), see `CanonicalTree.on_moving_base`; gravity is part of it.
+        """
+        return replace(self, moving=True)
 
     def without_friction(self) -> Programs:
         """Return the programs of the same robot without friction."""
@@ -338,29 +355,28 @@ class Programs:
         Args:
             key: the program's name, then everything else it depends on besides the robot.
             function: takes a `Robot` and one vector of scalars per input.
-            inputs: names and sizes.
+            inputs: names and sizes, without `base`.
             result: the named tuple of several results.
             documentation: of the callable.
             loops: as in `Algorithm`.
             always_loops: also where a straight line takes less time.
         """
-        variation = self.variation
+        variation, count = self.variation, len(inputs)
         full_key = key if variation is None else f'{key} {variation.key()}'
         values = {} if variation is None else variation.values
+        if self.moving:
+            full_key, inputs = f'{full_key} on a moving base', {**inputs, 'base': SIZES['base']}
 
         def over_scalars(*scalars: Scalars) -> Any:
-            own, given = scalars[: len(inputs)], scalars[len(inputs) :]
-            tree = (
-                self.constants if variation is None else variation.applied(self.constants, *given)
-            )
-            return function(Robot(self.model, tree), *own)
+            tree = self._with_inputs(self.constants, scalars[count:])
+            return function(Robot(self.model, tree), *scalars[:count])
 
         if full_key not in self.made:
             version = version_of(function.__module__)
             several = (
                 {} if result is None else {'outputs': result._fields, 'result_type': result._make}
             )
-            as_loops = self._loop_form(function, inputs, always_loops) if loops else None
+            as_loops = self._loop_form(function, inputs, count, always_loops) if loops else None
             self.made[full_key] = compile_program(
                 over_scalars,
                 {**inputs, **{name: len(value) for name, value in values.items()}},
@@ -374,33 +390,37 @@ class Programs:
         made = self.made[full_key]
         return made.bind(**values) if values else made
 
+    def _with_inputs(self, tree: CanonicalTree, given: Sequence[Scalars]) -> CanonicalTree:
+        """Return a tree with the motion of the base, and the variation, that are inputs."""
+        if self.variation is not None:
+            tree = self.variation.applied(tree, *given[self.moving :])
+        return tree.on_moving_base(given[0]) if self.moving else tree
+
     def _loop_form(
-        self, function: Callable[..., Any], inputs: Mapping[str, int], always: bool
+        self, function: Callable[..., Any], inputs: Mapping[str, int], count: int, always: bool
     ) -> LoopForm | None:
-        """Return how a function is recorded as loops over the bodies.
+        """Return how a function, which takes `count` of the inputs, is recorded as loops.
 
         None if joints follow others: the entries of vectors are not those of the bodies' joints.
         """
         tree = self.constants
         if not independent(tree):
             return None
-        variation, separate = self.variation, set()
-        if variation is not None:
-            separate = set(variation.bodies)
+        separate = set() if self.variation is None else set(self.variation.bodies)
 
         def over_kinds(tracer: LoopTracer, *scalars: Scalars) -> Any:
-            own, given = scalars[: len(inputs)], scalars[len(inputs) :]
-            kinds: CanonicalTree = loop_tree(tree, tracer, separate)
-            kinds = kinds if variation is None else variation.applied(kinds, *given)
-            return function(Robot(self.model, kinds), *own)
+            kinds = self._with_inputs(loop_tree(tree, tracer, separate), scalars[count:])
+            return function(Robot(self.model, kinds), *scalars[:count])
 
         rows = Rows.of([joint.parent for joint in tree.joints], kind_keys(tree, separate))
-        vectors = tuple(name for name, size in inputs.items() if size == tree.n)
+        # A robot of nine joints has vectors of the size of the base's motion.
+        vectors = tuple(name for name, size in inputs.items() if size == tree.n and name != 'base')
         return LoopForm(over_kinds, rows, vectors, always)
 
     def __reduce__(self) -> Any:
         # Machine code cannot be pickled.
-        return Programs, (self.model, self.constants, self.snap, self.backend, self.variation)
+        made_of = self.model, self.constants, self.snap, self.backend, self.variation, self.moving
+        return Programs, made_of
 
     @made_once
     def _fingerprint(self) -> str:

@@ -44,13 +44,18 @@ STATES = 4  # that a function is tested in
 PAYLOAD = Inertial(1.5, np.array([0.02, -0.01, 0.1]), np.diag([0.01, 0.02, 0.015]))  # likewise
 
 # Inputs that functions may have besides those of the methods: their sizes, and what they mean.
-VARIABLE = {'gravity': 3, 'payload': 10}
+VARIABLE = {'gravity': 3, 'payload': 10, 'base': SIZES['base']}
 MEANING = {
     'gravity': 'gravity: (3) gravity vector in the base frame, m/s^2.',
     'payload': 'payload: (10) m, m c_x, m c_y, m c_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz of what '
     'link {} carries:\n        mass, mass times centre of mass, and inertia about the origin of '
     'the link, in its frame.',
+    'base': 'base: (9) angular velocity, rad/s, angular acceleration, rad/s^2, and proper '
+    'acceleration of the origin\n        of the base, m/s^2, in the base frame; at rest 9.81 '
+    'upwards.',
 }
+# Algorithms without a meaning on a base that moves.
+ENERGIES = ('kinetic_energy', 'potential_energy')
 
 
 def plain(text: str) -> str:
@@ -99,16 +104,21 @@ def functions(
 
     Raises:
         ExportError: a function that is not exported, a payload without its link or a link
-            without payload, a frame that is missing or not used, a program that is too long, or
-            loops for none of the functions.
+            without payload, gravity besides the motion of the base, an energy on a moving base,
+            a frame that is missing or not used, a program that is too long, or loops for none of
+            the functions.
         FrameNotFound: the model has no such frame or link.
         ModelError: a joint moves no inertia, and a function needs that; the link does not move.
     """
     if ('payload' in variable) != (link is not None):
         raise ExportError('a payload as an input and the link that carries it; expected both')
+    if {'gravity', 'base'} <= set(variable):
+        raise ExportError('gravity is part of the motion of the base; expected one of both inputs')
     for name in names:
         if name in STEPS and variable:
             raise ExportError(f'function {name!r} has no variable {variable[0]}; expected none')
+        if name in ENERGIES and 'base' in variable:
+            raise ExportError(f'function {name!r} has no variable base; expected a fixed base')
         if name in NOT_EXPORTED:
             raise ExportError(f'function {name!r} is not exported: {NOT_EXPORTED[name]}')
         if name not in FUNCTIONS:
@@ -191,6 +201,8 @@ def _varied(
         tree = robot.tree
         if 'gravity' in given:
             tree = replace(tree, gravity=list(given['gravity']))
+        if 'base' in given:
+            tree = tree.on_moving_base(given['base'])
         if 'payload' in given:
             assert link is not None
             tree = with_payload(tree, link, list(given['payload']))

@@ -8,6 +8,7 @@ from tiers import soak
 import robot_dynamics as rd
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.control.payload_test import PayloadTest
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robots import planar_2r
@@ -61,6 +62,92 @@ def test_answers_a_constant_torque_as_two_poles_do(arm, sign, poles):
 def test_sees_nothing_in_free_motion(arm):
     found = observed(MomentumObserver(arm, NONE, ObserverSettings()), *motion(arm, 0.0))
     assert np.abs(found).max() < 1e-5 * np.abs(arm.gravity_torque(np.zeros(2))).max()
+
+
+def torso(t):
+    """Return the motion (9,) of a torso that turns about all axes, and accelerates."""
+    rates = np.array([7.0, 4.4, 5.7])
+    w, wd = [0.5, 0.6, 0.8] * np.sin(rates * t), [3.5, 2.64, 4.56] * np.cos(rates * t)
+    return np.concatenate([w, wd, [0.0, 0.0, 9.81] + 1.5 * np.sin(rates[::-1] * t)])
+
+
+@pytest.fixture(scope='module')
+def panda():
+    return rd.Dynamics(rd.load_urdf('panda')).without_friction()
+
+
+def moved_by_torso(panda, push):
+    """Return states, efforts and motions of the base; `push` (7,) acts in the second half."""
+    moving, h = panda.on_moving_base(), STEP / 2
+    step = moving.simulation_step('rk4', 'none')
+    target, kp, kd = np.array([0.3, 0.2, -0.3, -1.5, 0.2, 1.4, 0.1]), 60.0, 15.0
+    q, qd = np.zeros((2, 801, 7))
+    effort, base = np.zeros((801, 7)), np.array([torso(k * STEP) for k in range(801)])
+    q[0] = target
+    for k in range(800):
+        # Holds the posture badly: joints move by some rad/s
+        wanted = target + 0.3 * np.sin(6.0 * k * STEP + np.arange(7))
+        effort[k + 1] = moving.bias_torque(q[k], qd[k], base[k]) + panda.mass_matrix(q[k]) @ (
+            kp * (wanted - q[k]) - kd * qd[k]
+        )
+        state, outer = (q[k], qd[k]), effort[k + 1] + push * (k >= 400)
+        for half in (0.25, 0.75):
+            state = step(*state, outer, [h], torso((k + half) * STEP))
+        q[k + 1], qd[k + 1] = state
+    return q, qd, effort, base
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_on_a_moving_base_finds_contact_without_angular_acceleration(panda, sign):
+    q, qd, effort, base = moved_by_torso(panda, sign * 5.0 * np.eye(7)[1])
+    base[:, 3:6] = 0.0
+    observers = [
+        MomentumObserver(panda, NONE, settings, moving_base=True)
+        for settings in (
+            ObserverSettings(),
+            ObserverSettings(poles=300.0, poles_along_momentum=60.0),
+        )
+    ]
+    fixed, found, unaware = MomentumObserver(panda, NONE, ObserverSettings()), [], []
+    for state in zip(STEP * np.arange(801), q, qd, effort, base, strict=True):
+        for observer in observers:
+            observer.update(*state)
+        fixed.update(*state[:-1])
+        found.append([[each.external_torque, each.prompt_torque] for each in observers])
+        unaware.append(fixed.external_torque)
+    found = np.array(found)
+    # The part along the momentum of the joints is small too, where its poles are slower
+    assert np.abs(found[:401]).max() < 5e-4
+    assert np.abs(found[500:, 0] - sign * 5.0 * np.eye(7)[1]).max() < 1e-3
+    assert np.abs(unaware[:401]).max() > 5.0
+
+
+def test_on_a_moving_base_at_rest_is_as_on_a_fixed_one(panda):
+    q, qd, effort = np.random.default_rng(3).uniform(-1.0, 1.0, (3, 50, 7))
+    fixed = MomentumObserver(panda, NONE, ObserverSettings())
+    moving = MomentumObserver(panda, NONE, ObserverSettings(), moving_base=True)
+    at_rest = rd.BaseMotion.at_rest().array()
+    for k in range(50):
+        fixed.update(k * STEP, q[k], qd[k], effort[k])
+        moving.update(k * STEP, q[k], qd[k], effort[k], at_rest)
+        size = 1.0 + np.abs(fixed.external_torque).max()
+        for name in ('external_torque', 'prompt_torque'):
+            ours, theirs = getattr(moving, name), getattr(fixed, name)
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-11 * size)
+
+
+def test_the_motion_of_the_base_is_given_if_it_moves_alone(panda):
+    state = 0.0, np.zeros(7), np.zeros(7), np.zeros(7)
+    with pytest.raises(ValueError, match=r'base is None .* expected'):
+        MomentumObserver(panda, NONE, ObserverSettings(), moving_base=True).update(*state)
+    with pytest.raises(ValueError, match=r'base is \[.* expected'):
+        MomentumObserver(panda, NONE, ObserverSettings()).update(*state, torso(0.0))
+
+
+def test_payloads_are_tested_on_a_fixed_base(panda):
+    observer = MomentumObserver(panda, NONE, ObserverSettings(), moving_base=True)
+    with pytest.raises(ModelError, match='the base moves'):
+        PayloadTest(observer, 'panda_link7')
 
 
 def test_any_interval_between_states_is_taken(arm):

@@ -281,6 +281,30 @@ def test_gravity_and_payload_as_inputs(variable):
     assert all(f'{key}: (' in exported[0].documentation for key in variable)
 
 
+def test_the_motion_of_the_base_as_an_input():
+    arm = Dynamics(planar_2r())
+    q, qd, x, base = *np.random.default_rng(3).normal(size=(3, 2)), np.arange(-4.0, 5.0)
+    names = ['inverse_dynamics', 'terms', 'mass_matrix', 'gravity_torque_derivative']
+    torque, terms, matrix, stiffness = (
+        function.made for function in functions(arm, names, None, ['base'])
+    )
+    moving = arm.on_moving_base()
+    pairs = [
+        (torque(q, qd, x, base), moving.inverse_dynamics(q, qd, x, base)),
+        *zip(terms(q, qd, base), moving.terms(q, qd, base), strict=True),
+        (matrix(q), arm.mass_matrix(q)),
+        (stiffness(q, base), moving.gravity_torque_derivative(q, base)),
+    ]
+    for ours, theirs in pairs:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    for name, variable in (
+        ('inverse_dynamics', ('gravity', 'base')),
+        ('kinetic_energy', ['base']),
+    ):
+        with pytest.raises(ExportError, match='base'):
+            functions(arm, [name], None, variable)
+
+
 @each_compiler
 def test_the_controller_of_the_guide(tmp_path, kind):
     """It moves the arm, integrated with the exported forward dynamics, to its target and rests."""

@@ -10,15 +10,15 @@ reflected inertia of rotors is included throughout; friction, whose formulas are
 
 | file                    | result                                          | operations grow as |
 |-------------------------|-------------------------------------------------|--------------------|
-| `rnea.py`               | tau (inverse dynamics); C qd + g                | n                  |
-| `gravity.py`            | g; dg/dq                                        | n; n depth         |
+| `rnea.py`               | tau (inverse dynamics); C qd + g; base wrench   | n                  |
+| `gravity.py`            | g                                               | n                  |
 | `crba.py`               | M                                               | n depth            |
 | `coriolis.py`           | C (Christoffel), with M; M, C and g             | n depth            |
-| `derivatives.py`        | dtau/dq, dtau/dqd, M                            | n depth            |
+| `derivatives.py`        | dtau/dq, dtau/dqd, M; dg/dq                     | n depth            |
 | `forward_dynamics.py`   | qdd, by M and its L^T D L factors               | n depth^2          |
 | `forward_dynamics_derivatives.py` | dqdd/dq, dqdd/dqd, M^-1               | n^2 depth          |
 | `aba.py`                | qdd, by articulated bodies                      | n                  |
-| `regressor.py`          | Y with Y pi = tau                               | n depth            |
+| `regressor.py`          | Y with Y pi = tau, or the base wrench           | n depth            |
 | `energy.py`             | kinetic and potential energy                    | n                  |
 | `momentum.py`           | p = M qd, and C^T qd - g                        | n                  |
 | `jacobian.py`           | pose, J, Jd and J^T F of a frame                | depth              |
@@ -54,14 +54,18 @@ from robot_dynamics.core.algorithms.coriolis import (
     terms,
 )
 from robot_dynamics.core.algorithms.crba import crba
-from robot_dynamics.core.algorithms.derivatives import Derivatives, inverse_dynamics_derivatives
+from robot_dynamics.core.algorithms.derivatives import (
+    Derivatives,
+    gravity_torque_derivative,
+    inverse_dynamics_derivatives,
+)
 from robot_dynamics.core.algorithms.energy import kinetic_energy, potential_energy
 from robot_dynamics.core.algorithms.forward_dynamics import forward_dynamics
 from robot_dynamics.core.algorithms.forward_dynamics_derivatives import (
     AccelerationDerivatives,
     forward_dynamics_derivatives,
 )
-from robot_dynamics.core.algorithms.gravity import gravity_torque, gravity_torque_derivative
+from robot_dynamics.core.algorithms.gravity import gravity_torque
 from robot_dynamics.core.algorithms.jacobian import (
     forward_kinematics,
     jacobian,
@@ -76,8 +80,8 @@ from robot_dynamics.core.algorithms.linearization import (
 from robot_dynamics.core.algorithms.momentum import Momentum, momentum
 from robot_dynamics.core.algorithms.operational_space import OperationalSpace, operational_space
 from robot_dynamics.core.algorithms.payload import with_payload
-from robot_dynamics.core.algorithms.regressor import regressor
-from robot_dynamics.core.algorithms.rnea import bias_torque, rnea
+from robot_dynamics.core.algorithms.regressor import base_wrench_regressor, regressor
+from robot_dynamics.core.algorithms.rnea import base_wrench, bias_torque, rnea
 
 __all__ = [
     'AccelerationDerivatives',
@@ -87,6 +91,8 @@ __all__ = [
     'OperationalSpace',
     'Terms',
     'aba',
+    'base_wrench',
+    'base_wrench_regressor',
     'bias_torque',
     'coriolis_matrix',
     'crba',

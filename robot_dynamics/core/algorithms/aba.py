@@ -90,9 +90,10 @@ def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]
     _check_independent(tree)
     frames = joint_frames(tree, q)
     w = angular_velocities(tree, frames, qd)
+    w_parents = tree.of_parent(w, tree.base_w)
     drift = [
         _drift(frame, w_p, w_i, rate)
-        for frame, w_p, w_i, rate in zip(frames, tree.of_parent(w, ZERO), w, qd, strict=True)
+        for frame, w_p, w_i, rate in zip(frames, w_parents, w, qd, strict=True)
     ]
 
     def free_joint(i: int, body: ArticulatedBody) -> FreeJoint:
@@ -104,7 +105,7 @@ def aba(tree: CanonicalTree, q: Vector, qd: Vector, tau: Vector) -> list[Scalar]
 
     own = [_rigid(body, w_i) for body, w_i in zip(tree.bodies, w, strict=True)]
     free = [free_joint(i, body) for i, body in enumerate(tree.inward(own, passed_on, _total))]
-    base = Acceleration(ZERO, [-x for x in tree.gravity], 0.0)
+    base = Acceleration(tree.base_wd, [-x for x in tree.gravity], 0.0)
     motions = tree.outward(base, lambda i, parent: _moved(frames[i], parent, drift[i], free[i]))
     return [motion.qdd for motion in motions]
 

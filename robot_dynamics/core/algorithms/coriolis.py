@@ -14,6 +14,14 @@ The sums over particles need only the moments of every subtree in `composite_bod
 backward pass collects. Propagating columns toward the base then yields row and column of each
 joint.
 
+On a base that turns with w_0, particles have the acceleration J qdd + (Jd + 2 [w_0] J) qd + ...,
+with J, Jd relative to the base, so that
+
+    C = sum m J^T (Jd + 2 [w_0] J),
+
+whose second part is skew: Md - 2C stays so. The derivative of J in the inertial axes has [w_0] J
+once. So C is the one that the recursion gives on a base that turns with 2 w_0.
+
 Sources: lecture notes, Lagrangian formulation, (44) to (46); Spong, Hutchinson and Vidyasagar,
 (6.63) and (6.67); Echeandia and Wensing, "Numerical methods to compute the Coriolis matrix and
 Christoffel symbols for rigid-body systems", J. Comput. Nonlinear Dyn. 16, 2021 (with a 6x6 matrix
@@ -22,6 +30,7 @@ per body in the place of these moments).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from robot_dynamics.common.scalars import Scalar
@@ -77,6 +86,8 @@ def mass_and_coriolis_matrix(
     tree: CanonicalTree, q: Vector, qd: Vector
 ) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
     """Return M(q) and C(q, qd), each (n, n). Arguments as for `rnea`."""
+    # sum m J^T (Jd + [2 w_0] J)
+    tree = replace(tree, base_w=[2.0 * x for x in tree.base_w])
     frames, rates = joint_frames(tree, q), body_rates(tree.S, qd)
     w = angular_velocities(tree, frames, rates)
     bodies = moving_composites(tree, frames, rates)

@@ -36,6 +36,7 @@ from robot_dynamics.core.algorithms.composite_bodies import (
 )
 from robot_dynamics.core.algorithms.coriolis import moving_axis, unit_column
 from robot_dynamics.core.algorithms.crba import in_coordinates
+from robot_dynamics.core.algorithms.gravity import weight_torque_derivative
 from robot_dynamics.core.algorithms.joint_frame import JointFrame, Wrench, joint_frames
 from robot_dynamics.core.algorithms.link_kinematics import (
     Acceleration,
@@ -89,6 +90,14 @@ def inverse_dynamics_derivatives(
     return Derivatives(
         tree.of_coordinates(D), tree.scaled(2.0, tree.of_coordinates(C)), in_coordinates(tree, M)
     )
+
+
+def gravity_torque_derivative(tree: CanonicalTree, q: Vector) -> Any:
+    """Return dg/dq (n, n), symmetric on a base without angular acceleration; as for `rnea`."""
+    if tree.base_rotates:
+        # g = ID(q, 0, 0)
+        return inverse_dynamics_derivatives(tree, q, [0.0] * tree.n, [0.0] * tree.n).dtau_dq
+    return weight_torque_derivative(tree, q)
 
 
 def _unit_column(

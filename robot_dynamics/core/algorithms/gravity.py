@@ -11,6 +11,12 @@ g_i = u_i . a changes by
 
 which is symmetric, the Hessian of the potential energy, and 0 if joint j slides.
 
+On a moving base, g is what holds the joints at rest relative to the base,
+
+    g = sum m J^T (a + wd x r + w x (w x r)),
+
+from the recursive Newton-Euler algorithm. It has a potential only without wd.
+
 Sources: Spong, Hutchinson and Vidyasagar, (6.68); lecture notes, Lagrangian formulation, (42).
 """
 
@@ -19,6 +25,7 @@ from __future__ import annotations
 from robot_dynamics.common.scalars import Scalar
 from robot_dynamics.core.algorithms.column_propagation import Column, column_matrices
 from robot_dynamics.core.algorithms.joint_frame import JointFrame, Wrench, joint_frames
+from robot_dynamics.core.algorithms.rnea import rnea
 from robot_dynamics.core.algorithms.vectors import ZERO, Vector, add, cross, scaled
 from robot_dynamics.core.model.canonical import CanonicalTree
 from robot_dynamics.core.model.coordinates import generalized_forces
@@ -28,6 +35,13 @@ FirstMoments = tuple[Scalar, Vector]  # m, h = sum m r
 
 def gravity_torque(tree: CanonicalTree, q: Vector) -> list[Scalar]:
     """Return g(q) (n), the torques that hold the robot at rest. Arguments as for `rnea`."""
+    if tree.base_rotates:
+        return rnea(tree, q, [0.0] * tree.n, [0.0] * tree.n)
+    return weight_torque(tree, q)
+
+
+def weight_torque(tree: CanonicalTree, q: Vector) -> list[Scalar]:
+    """Return g(q) (n) of gravity alone, without the rotation of the base."""
     frames = joint_frames(tree, q)
     directions = upward_directions(tree, frames)
     g = [
@@ -38,8 +52,8 @@ def gravity_torque(tree: CanonicalTree, q: Vector) -> list[Scalar]:
     return generalized_forces(tree.S, g)
 
 
-def gravity_torque_derivative(tree: CanonicalTree, q: Vector) -> list[list[Scalar]]:
-    """Return dg/dq (n, n), symmetric. Arguments as for `rnea`."""
+def weight_torque_derivative(tree: CanonicalTree, q: Vector) -> list[list[Scalar]]:
+    """Return the derivative (n, n) of `weight_torque`, symmetric. Arguments as for `rnea`."""
     frames = joint_frames(tree, q)
     directions = upward_directions(tree, frames)
     columns = [

@@ -5,6 +5,10 @@ Accelerations are those of the origins in an inertial frame, less gravity: the b
 upwards, so that weight needs no separate treatment. The acceleration field of a body is
 a(r) = a + U r  with  U = [wd] + [w]^2.
 
+Of a moving base, angular velocity, angular acceleration and the acceleration of its origin, less
+gravity, are the motion that the pass begins with. Velocities are relative to the origin of the
+base: its linear velocity changes no torque.
+
 Sources: Milićević, Golubović and Slavković, table 2; Luh, Walker and Paul, "On-line computational
 scheme for mechanical manipulators", ASME J. Dyn. Sys. Meas. Control 102, 1980.
 """
@@ -55,7 +59,7 @@ def angular_velocities(tree: CanonicalTree, frames: list[JointFrame], qd: Vector
         # w_i = R (w_p) + z qd
         return [w[0], w[1], w[2] + qd[i]] if tree.joints[i].revolute else w
 
-    return tree.outward(ZERO, step)
+    return tree.outward(tree.base_w, step)
 
 
 def velocities(tree: CanonicalTree, frames: list[JointFrame], qd: Vector) -> list[Velocity]:
@@ -70,16 +74,23 @@ def velocities(tree: CanonicalTree, frames: list[JointFrame], qd: Vector) -> lis
             return Velocity([w[0], w[1], w[2] + qd[i]], v)
         return Velocity(w, [v[0], v[1], v[2] + qd[i]])
 
-    return tree.outward(Velocity(ZERO, ZERO), step)
+    return tree.outward(Velocity(tree.base_w, ZERO), step)
 
 
 def accelerations(
     tree: CanonicalTree, frames: list[JointFrame], qd: Vector, qdd: Vector
 ) -> list[Acceleration]:
     """Return the acceleration of every body; qd, qdd (nb) belong to the bodies' joints."""
-    # Accelerating the base upwards is the same as gravity pulling downwards.
-    base = Acceleration(ZERO, ZERO, ZERO_MATRIX, [-x for x in tree.gravity])
+    base = base_acceleration(tree)
     return tree.outward(base, lambda i, p: _moved(frames[i], p, qd[i], qdd[i]))
+
+
+def base_acceleration(tree: CanonicalTree) -> Acceleration:
+    """Return the acceleration of the base, in its frame."""
+    w, wd = tree.base_w, tree.base_wd
+    U = acceleration_field(w, wd) if tree.base_rotates else ZERO_MATRIX
+    # Accelerating the base upwards is the same as gravity pulling downwards.
+    return Acceleration(w, wd, U, [-x for x in tree.gravity])
 
 
 def _moved(frame: JointFrame, parent: Acceleration, qd: Scalar, qdd: Scalar) -> Acceleration:
@@ -120,7 +131,7 @@ def relative_velocities(
         qd: (nb) rates of the bodies' joints.
     """
     result = []
-    for frame, w_p, rate in zip(frames, tree.of_parent(w, ZERO), qd, strict=True):
+    for frame, w_p, rate in zip(frames, tree.of_parent(w, tree.base_w), qd, strict=True):
         # pd = w_p x p + R z qd
         pd = cross(w_p, frame.p)
         if not frame.revolute:

@@ -19,6 +19,13 @@ ICRA 2003; Haddadin, De Luca and Albu-Schäffer, "Robot collisions: a survey on 
 isolation, and identification", IEEE Trans. Robotics 33(6), 2017; lecture notes, Lagrangian
 formulation, (37); Featherstone, Rigid Body Dynamics Algorithms (2008), chapter 2 (products of
 motions and momenta).
+
+On a base with angular velocity w and the acceleration a of its origin, less gravity, velocities
+relative to the origin begin with w at the base:
+
+    p = sum m J^T (J qd + w x r),    dp/dt = dT/dq - g(a) + tau,
+
+T with these velocities and g(a) of a alone. The angular acceleration is not needed.
 """
 
 from __future__ import annotations
@@ -27,7 +34,7 @@ from typing import Any, NamedTuple
 
 from robot_dynamics.common.scalars import Scalar, is_zero
 from robot_dynamics.core.algorithms.composite_bodies import rotational_inertia
-from robot_dynamics.core.algorithms.gravity import gravity_torque
+from robot_dynamics.core.algorithms.gravity import weight_torque
 from robot_dynamics.core.algorithms.joint_frame import (
     JointFrame,
     Wrench,
@@ -64,7 +71,7 @@ def momentum(tree: CanonicalTree, q: Vector, qd: Vector) -> Momentum:
             p_j if is_zero(B) else p_j + B * rate
             for p_j, B, rate in zip(p, tree.reflected_inertia, qd, strict=True)
         ],
-        [dT - g for dT, g in zip(gradient, gravity_torque(tree, q), strict=True)],
+        [dT - g for dT, g in zip(gradient, weight_torque(tree, q), strict=True)],
     )
 
 

@@ -21,6 +21,10 @@ an energy far below that of a motion; w vanishes at rest. As p turns, a constant
 the two parts, which differ in delay: the prompt torque finds contact, and is wrong by about
 dw/dt (2/b_w - 2/b). The external torque is d behind poles at b_w. With b_w = b both are the same.
 
+On a moving base, p and u are those of `momentum` there: angular velocity and proper acceleration
+of the base are needed, its angular acceleration is not. An error of positions remains along M qd,
+without what the base adds to p.
+
 Friction with memory follows the measured positions through a play operator, whose half-width is
 beyond the steps of an encoder: its flicker at rest would erase the memory.
 
@@ -33,11 +37,12 @@ taken by Euler's rule there).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from robot_dynamics.common.scalars import Scalar, decay, maximum
 from robot_dynamics.core.algorithms.momentum import momentum
-from robot_dynamics.core.algorithms.vectors import Vector, inner
+from robot_dynamics.core.algorithms.vectors import ZERO, Vector, inner
 from robot_dynamics.core.friction.coulomb import sliding_direction
 from robot_dynamics.core.friction.laws import after_backlash, law_torque, moved_direction
 from robot_dynamics.core.model.canonical import CanonicalTree
@@ -127,8 +132,9 @@ def observe(
         (p1 - p0) / h - 0.5 * (u1 + u0) - e
         for p1, p0, u1, u0, e in zip(p, before.p, u, before.u, effort, strict=True)
     ]
-    share = inner(qd, d) / (inner(qd, p) + STILL)
-    w = [share * x for x in p]
+    along_motion = _joint_momentum(tree, q, qd) if tree.base_rotates else p
+    share = inner(qd, d) / (inner(qd, along_motion) + STILL)
+    w = [share * x for x in along_motion]
     others = [x - y for x, y in zip(d, w, strict=True)]
     across, across2 = _low_passed(others, before.across, before.across2, b * h)
     along, along2 = _low_passed(w, before.along, before.along2, b_w * h)
@@ -136,6 +142,12 @@ def observe(
     first, second = _low_passed(d, before.first, before.external_torque, b_w * h)
     sliding = slid.y, slid.z, slid.unknown
     return ObserverUpdate(p, u, *sliding, across, across2, along, along2, first, second, prompt)
+
+
+def _joint_momentum(tree: CanonicalTree, q: Vector, qd: Vector) -> Vector:
+    """Return M qd (n), the momentum on a base that does not turn."""
+    p: Vector = momentum(replace(tree, base_w=ZERO, base_wd=ZERO), q, qd).p
+    return p
 
 
 def _after_sliding(friction: ObservedFriction, before: ObserverState, q: Vector) -> ObserverState:

@@ -20,8 +20,14 @@ from collections.abc import Iterator
 
 from robot_dynamics.common.scalars import Scalar
 from robot_dynamics.core.algorithms.joint_frame import JointFrame, joint_frames
-from robot_dynamics.core.algorithms.link_kinematics import Acceleration, Velocity, accelerations
+from robot_dynamics.core.algorithms.link_kinematics import (
+    Acceleration,
+    Velocity,
+    accelerations,
+    base_acceleration,
+)
 from robot_dynamics.core.algorithms.vectors import (
+    IDENTITY,
     ZERO,
     Vector,
     add,
@@ -49,6 +55,28 @@ def regressor(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[l
     return [list(row) for row in zip(*columns, strict=True)]
 
 
+def base_wrench_regressor(
+    tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector
+) -> list[list[Scalar]]:
+    """Return Y (6, 10 nb + 10) of the wrench of `base_wrench`. Arguments as for `rnea`.
+
+    The last ten columns belong to the links fixed to the base, about its frame.
+    """
+    frames = joint_frames(tree, q)
+    motions = accelerations(tree, frames, body_rates(tree.S, qd), body_rates(tree.S, qdd))
+    units = [Velocity(e, ZERO) for e in IDENTITY] + [Velocity(ZERO, e) for e in IDENTITY]
+    # The velocities of all bodies as the base moves at unit rate and no joint does
+    carried = tree.outward(units, lambda i, us: [_carried(frames[i], unit) for unit in us])
+    Y: list[list[Scalar]] = [[] for _ in units]
+    for place, motion, moving in zip(tree.body_frames, motions, carried, strict=True):
+        own = _of_body_frame(place, motion)
+        for row, unit in zip(Y, moving, strict=True):
+            row += _power(own, _velocity_of_body_frame(place, unit))
+    for row, unit in zip(Y, units, strict=True):
+        row += _power(base_acceleration(tree), unit)
+    return Y
+
+
 def _unit_velocities(
     tree: CanonicalTree, frames: list[JointFrame], i: int
 ) -> Iterator[tuple[int, Velocity]]:
@@ -58,11 +86,14 @@ def _unit_velocities(
         z = [0.0, 0.0, 1.0]
         unit = Velocity(z, ZERO) if frames[j].revolute else Velocity(ZERO, z)
         for child in chain[k + 1 :]:
-            frame = frames[child]
-            # w_c = R w,   v_c = R (v + w x p)
-            v = add(unit.v, cross(unit.w, frame.p))
-            unit = Velocity(frame.down(unit.w), frame.down(v))
+            unit = _carried(frames[child], unit)
         yield j, unit
+
+
+def _carried(frame: JointFrame, unit: Velocity) -> Velocity:
+    """Return the velocity of a body that its parent carries along, the joint between at rest."""
+    # w_c = R w,   v_c = R (v + w x p)
+    return Velocity(frame.down(unit.w), frame.down(add(unit.v, cross(unit.w, frame.p))))
 
 
 def _of_body_frame(place: Placement, motion: Acceleration) -> Acceleration:

@@ -160,6 +160,9 @@ def loop_tree(tree: CanonicalTree, tracer: LoopTracer, separate: Collection[int]
         },
         body_frames=(),
         base_moment=tree.base_moment,
+        base=tree.base,
+        base_w=tree.base_w,
+        base_wd=tree.base_wd,
         tracer=tracer,
     )
 

@@ -20,7 +20,11 @@ from robot_dynamics.core.algorithms.joint_frame import (
     total_wrench,
     wrench_in_parent,
 )
-from robot_dynamics.core.algorithms.link_kinematics import Acceleration, accelerations
+from robot_dynamics.core.algorithms.link_kinematics import (
+    Acceleration,
+    accelerations,
+    base_acceleration,
+)
 from robot_dynamics.core.algorithms.vectors import Vector, add, cross, mat_vec, scaled
 from robot_dynamics.core.model.canonical import CanonicalTree, MassMoments
 from robot_dynamics.core.model.coordinates import body_rates, generalized_forces
@@ -51,6 +55,21 @@ def rnea(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[Scalar
 def bias_torque(tree: CanonicalTree, q: Vector, qd: Vector) -> list[Scalar]:
     """Return C(q, qd) qd + g(q) (n): the torques that keep every joint from accelerating."""
     return rnea(tree, q, qd, [0.0] * tree.n)
+
+
+def base_wrench(tree: CanonicalTree, q: Vector, qd: Vector, qdd: Vector) -> list[Scalar]:
+    """Return the wrench (6) of the mount on the base, about its origin, moment first.
+
+    Links that are fixed to the base are included. Rotors act on their joints alone, as everywhere.
+    """
+    frames = joint_frames(tree, q)
+    motions = accelerations(tree, frames, body_rates(tree.S, qd), body_rates(tree.S, qdd))
+    through = joint_wrenches(tree, frames, motions)
+    total = inertial_wrench(tree.base, base_acceleration(tree))
+    for joint, frame, F in zip(tree.joints, frames, through, strict=True):
+        if joint.parent < 0:
+            total = total_wrench(total, wrench_in_parent(frame, F))
+    return [*total.n, *total.f]
 
 
 def joint_wrenches(

@@ -96,6 +96,9 @@ def canonical_tree(model: RobotModel, *, snap: float = ROUNDING) -> CanonicalTre
         },
         body_frames=tuple(_placement(i, inverse_pose(T), distances) for i, T in enumerate(T_bc)),
         base_moment=_row(base[:3, 3]),
+        base=_moments(base + pseudo_inertia(model.base), np.zeros((4, 4))),
+        base_w=(0.0, 0.0, 0.0),
+        base_wd=(0.0, 0.0, 0.0),
     )
 
 

@@ -9,10 +9,11 @@ or, for a tree with one body for each kind (`algorithms.repeated_bodies`), is ge
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from robot_dynamics.common.errors import FrameNotFound
+from robot_dynamics.common.scalars import is_zero
 from robot_dynamics.core.model.coordinates import generalized_matrix
 
 Vector = Sequence[Any]
@@ -54,9 +55,10 @@ class Placement(NamedTuple):
 class CanonicalTree:
     """The robot as plain numbers: the input of `robot_dynamics.core.algorithms`.
 
-    Gravity and the moments of the bodies may be replaced by other scalars, for example run-time
-    inputs of a compiled program: `dataclasses.replace(tree, gravity=[g0, g1, g2])`. A payload
-    known only at run time is added by `algorithms.payload.with_payload`.
+    Gravity, the motion of the base and the moments of the bodies may be replaced by other scalars,
+    for example run-time inputs of a compiled program:
+    `dataclasses.replace(tree, gravity=[g0, g1, g2])`. A payload known only at run time is added by
+    `algorithms.payload.with_payload`, a motion of the base by `on_moving_base`.
     """
 
     joints: tuple[CanonicalJoint, ...]  # nb
@@ -68,6 +70,25 @@ class CanonicalTree:
     frames: Mapping[str, Placement]
     body_frames: tuple[Placement, ...]  # nb: the body frames of the model
     base_moment: Vector  # h of the mass that regrouping moved to the base, kg m
+    base: MassMoments  # of that mass and of the links fixed to the base
+    base_w: Vector  # angular velocity of the base, rad/s, base frame
+    base_wd: Vector  # its angular acceleration, rad/s^2
+
+    @property
+    def base_rotates(self) -> bool:
+        """Whether the base has an angular velocity or acceleration, or may have one."""
+        return not all(map(is_zero, (*self.base_w, *self.base_wd)))
+
+    def on_moving_base(self, base: Vector) -> CanonicalTree:
+        """Return the robot on a base that moves.
+
+        Args:
+            base: (9) angular velocity, angular acceleration and proper acceleration of the origin
+                of the base, in its frame. The linear velocity has no effect on any torque.
+        """
+        # Bodies accelerate against gravity with a base that accelerates by a = -gravity
+        gravity = [-x for x in base[6:]]
+        return replace(self, base_w=base[:3], base_wd=base[3:6], gravity=gravity)
 
     @property
     def n(self) -> int:
