@@ -135,7 +135,8 @@ def add_gravity(group: Any) -> None:
         (
             'base_orientation',
             'ROLL PITCH YAW',
-            'of the base in the frame of --gravity, rad (0 0 0; upside down: 3.141592653589793 0 0)',
+            'of the base in the frame of --gravity, rad (0 0 0; upside down: 3.141592653589793 '
+            '0 0)',
         ),
     ):
         group.add_argument(
