@@ -8,6 +8,7 @@ effort in 0.1 s.
 
 import numpy as np
 import pytest
+import tiers
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -142,15 +143,20 @@ UNSTAMPED = [
     (250, 2, {'step': 1e-4}, 0, 0.8, 0.03),
     (50, 1, IRREGULAR, 0, 4.0, 0.03),
 ]
-CASES = [(*row, True) for row in ROWS] + [(*row, False) for row in UNSTAMPED]
+STAMPED = [(*row, True) for row in ROWS]
+CASES = [
+    STAMPED[0],
+    *tiers.slow_rows([*STAMPED[1:9:2], STAMPED[9], (*UNSTAMPED[3], False)]),
+    *tiers.soak_rows([*STAMPED[2:9:2], *STAMPED[10:]]),
+    *tiers.soak_rows([(*row, False) for k, row in enumerate(UNSTAMPED) if k != 3]),
+]
 
 
 @pytest.mark.parametrize(
     ('rate', 'jitter', 'how', 'window', 'accuracy', 'share', 'stamped'),
-    [case if k in (0, 16) else pytest.param(*case, marks=pytest.mark.slow)
-     for k, case in enumerate(CASES)],
+    CASES,
     ids=lambda value: '-'.join(value) if isinstance(value, dict) else str(value),
-)  # fmt: skip
+)
 def test_a_stream_becomes_one_curve(graph, rate, jitter, how, window, accuracy, share, stamped):
     random, motion = np.random.default_rng(9), led()
     gaps = 1 + how.get('spread', 0.0) * random.standard_normal(round(SECONDS * rate))

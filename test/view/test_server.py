@@ -274,10 +274,11 @@ def test_a_wrong_port_is_rejected(port, capsys):
 @pytest.mark.parametrize('z', ['1.5', '-1.5'])
 def test_the_payload_of_the_command_line_is_that_of_the_page(z):
     from robot_dynamics.cli.commands import parser
+    from robot_dynamics.cli.options import with_xacro_arguments
     from robot_dynamics.cli.view import _source
 
     words = ['view', 'panda', '--viscous', '2', '--payload', 'panda_link7', '12', '0', '0', z]
-    state = _source(parser().parse_args(words)).state
+    state = _source(with_xacro_arguments(words, parser().parse_args)).state
     assert (state.load.link, state.load.mass, state.load.com) == (
         'panda_link7',
         12,
