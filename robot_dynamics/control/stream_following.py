@@ -85,7 +85,7 @@ class Stream:
         self._lateness = 0.0  # s, L with which messages are played
         self._has_velocities = False  # whether velocities are not just zeros
         self._last: tuple[float, Array, Array] | None = None  # T, q, rate of the last message
-        self._heard = 0.0  # s, arrival of the last message
+        self._arrived = 0.0  # s, arrival of the last message
 
     def begin(self, start: Reference, now: int, q: Array) -> StreamPath:
         """Return the path of a stream that begins at a reference (n,), with measured q (n,)."""
@@ -97,7 +97,7 @@ class Stream:
     def renew(self, now: int) -> None:
         """Begin anew with the message of now [ns]; after a pause with another clock."""
         self._last = None
-        if self.clock.seconds(now) - self._heard > PAUSE:
+        if self.clock.seconds(now) - self._arrived > PAUSE:
             self.clock = StreamClock(self.origin, self._settings.timeout)
             self._window, self._has_velocities = 0.0, False
 
@@ -219,7 +219,7 @@ class Stream:
             is_jump: (n,) joints for which nearness is demanded.
         """
         t, P = self.clock.seconds(now), self.clock.period
-        self._heard = t
+        self._arrived = t
         spacing = (times[-1] - times[0]) / (len(times) - 1) if len(times) > 1 else P
         W = self.window(spacing)
         if path.window != W:

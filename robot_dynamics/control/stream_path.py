@@ -12,9 +12,9 @@ and differs from those of the last W by at most A W, then qd is a mean of slopes
 
     qdd = 1/W^2 int_(t-W)^t [p'(s) - p'(s - W)] ds,    at most A W / W.
 
-A corner that p cannot reach within these bounds is approached as by a constant deceleration.
-Without another corner p goes on with the stream's velocity until `brakes`, and then decelerates
-to rest.
+A corner that p cannot reach within these bounds, or from which it could not go on with the
+stream's velocity, is approached as by a constant deceleration. Without another corner p goes on
+with the stream's velocity until `brakes`, and then decelerates to rest.
 
 The three integrals of p are kept at each corner. Nothing here changes: every method returns
 another path.
@@ -22,6 +22,7 @@ another path.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -35,6 +36,7 @@ from robot_dynamics.core.model.robot_model import RobotModel
 
 BRAKE = 0.7  # of A: deceleration towards a corner beyond reach, and to rest
 RESOLUTION = 1e-9  # rad or m: no slope follows from a smaller distance, such as rounding
+ROUNDING = 1e-6  # of the number of segments in a window
 INSTANT = 1e-9  # s: times that differ by less are equal
 STEP = 0.01  # s, between the corners of a deceleration
 
@@ -169,7 +171,7 @@ class StreamPath:
         whole, way = t - self.end, self._way(goal)
         low, high = self._slopes(whole)
         w = way / whole
-        if ((w >= low) & (w <= high)).all():
+        if not self._is_beyond(w, low, high, rate).any():
             path = self._goes_on(w, whole)
         else:
             path = self._approaches(whole, goal, rate)
@@ -177,16 +179,22 @@ class StreamPath:
 
     def _approaches(self, whole: float, goal: Array, rate: Array) -> StreamPath:
         """Return the path towards a corner beyond reach; slopes can change once in each window."""
-        path, pieces = self, max(1, round(whole / self.window))
+        path, pieces = self, max(1, math.floor(whole / self.window + ROUNDING))
         h = whole / pieces
         for left in whole - h * np.arange(pieces):
             way = path._way(goal)
             low, high = path._slopes(h)
             w = way / left
-            behind = (w < low) | (w > high)
+            behind = self._is_beyond(w, low, high, rate)
             w = np.where(behind, rate + path._approach(way - rate * left, h), w)
             path = path._goes_on(np.clip(w, low, high), h)
         return path
+
+    def _is_beyond(self, w: Array, low: Array, high: Array, rate: Array) -> Array:
+        """Return which joints (n,) cannot take a slope, or not the stream's velocity after it."""
+        most = self.limits.acceleration * self.window
+        beyond: Array = (w < low) | (w > high) | (np.abs(w - rate) > most)
+        return beyond
 
     def _way(self, goal: Array) -> Array:
         """Return the way (n,) from the end of p to a position; 0 if it is rounding."""
@@ -261,8 +269,9 @@ class StreamPath:
 
     def _approach(self, way: Array, h: float) -> Array:
         """Return the slope (n,) for a time h [s] with which p can still stop after a way (n,)."""
-        # Slopes change by at most A W in each segment.
-        k = BRAKE * self.limits.acceleration * min(self.window / h, 1.0)
+        # Slopes change by at most A W in the segments that a window touches.
+        segments = math.ceil(self.window / h - ROUNDING)
+        k = BRAKE * self.limits.acceleration * self.window / (segments * h)
         size = np.abs(way)
         return np.sign(way) * np.minimum(
             np.sqrt((k * h / 2) ** 2 + 2 * k * size) - k * h / 2, size / h

@@ -109,7 +109,11 @@ def test_a_smooth_stream_is_followed_with_the_lag_of_a_window():
 
     for k in range(300):
         t = (k + 1) * h
-        path = path.until(t - h).pruned(t - h).towards(t, wave(t), np.zeros(N), t + h)
+        path = (
+            path.until(t - h)
+            .pruned(t - h)
+            .towards(t, wave(t), np.full(N, 2 * amplitude * np.sin(2 * t)), t + h)
+        )
         found = path.sample(t)
         # A mean shifts by W, and adds W^2 / 6 of the second derivative.
         np.testing.assert_allclose(found.q, wave(max(0.0, t - W)), atol=1e-3)

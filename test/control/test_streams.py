@@ -189,6 +189,18 @@ def test_a_jump_within_the_tolerance_is_a_way_and_one_beyond_it_waits(side, join
 
 
 @mirrored
+@pytest.mark.parametrize('rate', [10, 30, 50, 100, 250])
+def test_a_jump_within_the_tolerance_hardly_overshoots(rate, side):
+    for jump in (0.03, 0.05, 0.09):
+        arm = Arm()
+        arm.stream(lambda t, jump=jump: side * jump * BOTH * (t > 0.5), 1.2, rate)
+        arm.states(0.5)
+        arm.check()
+        assert (side * np.array(arm.rows)[:, 0] - jump).max() < 6e-3
+        np.testing.assert_allclose(arm.q, side * jump, atol=1e-6)
+
+
+@mirrored
 def test_a_message_that_is_off_is_not_followed_and_the_others_are(side):
     arm, rejected = Arm(), []
     for k in range(100):
