@@ -25,17 +25,6 @@ CHECKOUT = Path(__file__).resolve().parents[2]
 ELBOW, PANDA = (str(share_file(f'urdf/{name}.urdf')) for name in ('planar_2r', 'panda'))
 
 
-@pytest.fixture
-def run(capsys):
-    """Return (exit code, standard output, standard error) of a command."""
-
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
-
-
 def numbers(text):
     return np.array([float(word) for word in re.findall(r'-?\d+\.?\d*(?:e[-+]\d+)?', text)])
 

@@ -28,17 +28,6 @@ TABLE = """a, alpha, d, theta, type, mass, com, inertia
 
 
 @pytest.fixture
-def run(capsys):
-    """Return (exit code, standard output, standard error) of a command."""
-
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
-
-
-@pytest.fixture
 def arm(tmp_path):
     """Return the file of an arm, beside a recording and a motion of its first joint."""
     write_inputs(tmp_path)

@@ -5,7 +5,6 @@ import pytest
 import urdf_text
 from verbs import WORDS, words_of, write_inputs
 
-from robot_dynamics import cli
 from robot_dynamics.cli.commands import parser
 from robot_dynamics.cli.demo import demo_robot
 
@@ -14,17 +13,6 @@ BODY = urdf_text.chain(urdf_text.LIMIT).partition('>')[2].partition('</robot>')[
 LIMITED = BODY.replace('upper="2"', 'upper="$(arg reach)"')
 BAD = 'reach:=-9'  # rejected: lower > upper
 OTHERS = {'check', 'record', 'send'}
-
-
-@pytest.fixture
-def run(capsys):
-    """Return (exit code, standard output, standard error) of a command."""
-
-    def run(*arguments):
-        code = cli.main([str(argument) for argument in arguments])
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture
