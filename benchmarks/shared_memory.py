@@ -39,17 +39,6 @@ def remove_shared_memory(before: Iterable[Path]) -> None:
         file.unlink(missing_ok=True)
 
 
-def remove_segments(before: Iterable[Path]) -> None:
-    """Remove the segments that appeared since `before` and are in no use, but no port.
-
-    A node that is started again opens the port of a killed one, perhaps while it is removed; the
-    names of segments are never used again.
-    """
-    for file in left_in_shared_memory(before):
-        if re.fullmatch('fast(rtps|dds)_[0-9a-f]{16}', owner(file)):
-            file.unlink(missing_ok=True)
-
-
 def left_in_shared_memory(before: Iterable[Path]) -> set[Path]:
     """Return the files that appeared since `before` and whose port or segment is in no use."""
     # Listed first: a process that starts later makes files that are not among these.

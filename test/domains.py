@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from robot_dynamics.ros.middleware import VARIABLES
+
 # Other programs may use the ports of domains above 101. Each graph has a new domain, as killed
 # nodes remain visible in theirs for a while.
 FIRST = os.getpid() % 100
@@ -31,3 +33,12 @@ def use_free_domain():
             continue
         os.environ['ROS_DOMAIN_ID'] = str(domain)
         return str(domain)
+
+
+def default_environment():
+    """Return the environment with the default transports of Fast DDS, on this machine alone.
+
+    Tests of nodes in this process have others: see ros/conftest.py.
+    """
+    kept = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    return {**kept, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'}

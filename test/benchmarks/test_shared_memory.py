@@ -69,10 +69,11 @@ def test_a_semaphore_mapped_under_the_name_it_was_made_with_is_in_use(made):
     assert set(port) <= left(before)
 
 
-def test_segments_are_removed_while_nodes_start_again_and_ports_are_not(made):
+def test_files_in_no_use_are_removed(made):
     before = files.shared_memory()
     port, segment = group(made, 'fastrtps_port{}'), group(made, 'fastrtps_{}')
-    files.remove_segments(before)
-    assert [path.exists() for path in (*port, *segment)] == [True] * 4 + [False] * 4
+    with segment[0].open():
+        files.remove_shared_memory(before)
+    assert [path.exists() for path in (*port, *segment)] == [False] * 4 + [True] * 4
     files.remove_shared_memory(before)
-    assert not any(path.exists() for path in port)
+    assert not any(path.exists() for path in segment)

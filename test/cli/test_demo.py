@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from domains import use_free_domain
+from domains import default_environment, use_free_domain
 from tiers import slow, soak
 
 from robot_dynamics.cli.demo_nodes import NODES
@@ -52,7 +52,7 @@ class Demo:
                 *options,
             ],
             cwd=CHECKOUT,
-            env={**os.environ, 'ROS_DOMAIN_ID': use_free_domain()},
+            env={**default_environment(), 'ROS_DOMAIN_ID': use_free_domain()},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from domains import use_free_domain
+from domains import default_environment, use_free_domain
 
 pytest.importorskip('rclpy', reason='the nodes need ROS 2')
 pytest.importorskip('launch_ros', reason='launch_ros comes with a ROS 2 distribution only')
@@ -26,7 +26,7 @@ from waiting import wait_until
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.launching import feedback_gains
-from robot_dynamics.ros.middleware import quick_discovery
+from robot_dynamics.ros.middleware import VARIABLES, quick_discovery
 
 pytestmark = pytest.mark.processes
 
@@ -76,7 +76,7 @@ def launched(domain):
     file = str(share_file('launch/simulation.launch.py'))
     process = subprocess.Popen(
         [sys.executable, '-c', PROGRAM, file, json.dumps(list(arguments.items()))],
-        env={**os.environ, 'ROS_DOMAIN_ID': domain},
+        env={**default_environment(), 'ROS_DOMAIN_ID': domain},
         start_new_session=True,
     )
     try:
@@ -115,7 +115,11 @@ def environments(process):
             yield dict(entry.split('=', 1) for entry in entries if '=' in entry)
 
 
-def test_the_simulation_runs_in_its_namespace_with_gains_of_its_robot(launched, probe):
+def test_the_simulation_runs_in_its_namespace_with_gains_of_its_robot(
+    launched, probe, monkeypatch
+):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     discovery = quick_discovery()
     description = probe.create_publisher(String, '/cell/robot_description', qos.LATCHED)
     description.publish(String(data=PANDA.read_text()))

@@ -21,7 +21,6 @@ from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.ros import messages
 from robot_dynamics.urdf.loading import parse_urdf
 
@@ -133,11 +132,9 @@ class Cell:
 
 @pytest.fixture
 def cell(graph, tmp_path):
-    before = shared_memory()
     urdf = tmp_path / 'elbow.urdf'
     urdf.write_text(ELBOW)
-    yield Cell(graph, urdf)
-    remove_segments(before)
+    return Cell(graph, urdf)
 
 
 @pytest.mark.parametrize('fault', ['killed', *tiers.soak(['stopped'])])

@@ -18,7 +18,6 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
 from visualization_msgs.msg import Marker, MarkerArray
 
-from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros.nodes.feedforward_parts.motor_mode import Mode
@@ -47,12 +46,11 @@ def state(stamp):
 
 @pytest.fixture
 def processes():
-    """Collect processes; in the end none of them is left, nor their shared memory."""
-    before, started = shared_memory(), []
+    """Collect processes; in the end none of them is left."""
+    started = []
     yield started
     for process in started:
         kill(process)
-    remove_segments(before)
 
 
 @pytest.fixture

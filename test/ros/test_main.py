@@ -12,7 +12,7 @@ pytest.importorskip('rclpy')
 import rclpy
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from live_nodes import kill, kill_all, line_with, start_node, start_python
+from live_nodes import kill, line_with, start_node, start_python
 from rclpy.context import Context
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
@@ -21,7 +21,6 @@ from std_srvs.srv import Trigger
 from tiers import soak
 from waiting import wait_until
 
-from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.ros import qos
 from robot_dynamics.ros.executable import new_executor
@@ -281,10 +280,7 @@ class Pair:
 
 @pytest.fixture
 def pair(graph, robot_file):
-    before = shared_memory()
-    yield Pair(robot_file)
-    kill_all()
-    remove_segments(before)
+    return Pair(robot_file)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import time
 
 import live_nodes
 import pytest
+from domains import default_environment
 
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros import middleware
@@ -43,8 +44,8 @@ def test_a_node_that_was_killed_is_soon_forgotten(graph, untold):
     implementation = os.environ.get('RMW_IMPLEMENTATION', 'rmw_fastrtps_cpp')
     if implementation != 'rmw_fastrtps_cpp':
         pytest.skip(f'the profile is for rmw_fastrtps_cpp, this is {implementation}')
-    for name, file in quick_discovery().items():
-        untold.setenv(name, file)
+    for name, value in {**default_environment(), **quick_discovery()}.items():
+        untold.setenv(name, value)
     process = live_nodes.start_node('dynamics_node')
     try:
         graph.until(lambda: 'dynamics_node' in graph.probe.get_node_names(), 'the node')

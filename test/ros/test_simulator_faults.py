@@ -15,7 +15,6 @@ from geometry_msgs.msg import WrenchStamped
 from rosgraph_msgs.msg import Clock
 from simulator_view import MS, START, SimulatorView, stamp
 
-from benchmarks.shared_memory import remove_segments, shared_memory
 from robot_dynamics.common.errors import FrameNotFound
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.ros import messages, qos
@@ -60,7 +59,7 @@ while True:
 
 @pytest.fixture
 def commander():
-    processes, before = [], shared_memory()
+    processes = []
 
     def start(name, rate):
         processes.append(subprocess.Popen([sys.executable, '-c', COMMANDER, name, str(1 / rate)]))
@@ -70,7 +69,6 @@ def commander():
     for process in processes:
         process.kill()
         process.wait()
-    remove_segments(before)
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from domains import default_environment
 
 pytest.importorskip('rclpy')
 
@@ -84,7 +85,7 @@ def hosts():
 
 def environment():
     return {
-        **os.environ,
+        **default_environment(),
         'PYTHONPATH': PACKAGE,
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET',
         'FASTDDS_BUILTIN_TRANSPORTS': 'UDPv4',
