@@ -95,11 +95,11 @@ class Plant:
         match command:
             case EffortCommand(tau):
                 if tau is None and not self.braked:
-                    self.simulator.reset(self.q, np.zeros_like(self.q))
+                    self._reset(self.q, np.zeros_like(self.q))
                 self._tau = None if tau is None else np.array(tau)
                 self.braked = tau is None
             case SetState(q, qd):
-                self.simulator.reset(q, qd)
+                self._reset(q, qd)
             case SetPayload():
                 self._set_payload(command)
             case ExternalWrench(frame, wrench):
@@ -121,6 +121,10 @@ class Plant:
             except (RobotDynamicsError, np.linalg.LinAlgError) as error:
                 self.apply(EffortCommand(None))
                 raise SimulationDiverged(str(error)) from error
+
+    def _reset(self, q: Array, qd: Array) -> None:
+        # The motion of the base goes on.
+        self.simulator.reset(q, qd, base_steps=self.simulator.base_steps)
 
     def _set_payload(self, command: SetPayload) -> None:
         if _same_payload(command.payload, self.simulator.payloads.get(command.link)):

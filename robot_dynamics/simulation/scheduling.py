@@ -190,6 +190,7 @@ class SimulationLoop:
         """Set the simulated time to zero."""
         self._until = {frame: end - self.steps for frame, end in self._until.items()}
         self.steps, self.epoch = 0, self._new_epoch()
+        self.plant.simulator.base_steps = 0
         if self._stamped is not None:
             self._stamped = self._stamped._replace(stamp=None)  # of the time before the reset
 
@@ -336,6 +337,8 @@ class SimulationLoop:
     def _move(self) -> None:
         if self._until:
             self._end_wrenches()
+        # Brakes hold the arm, not its base.
+        self.plant.simulator.base_steps = self.steps
         self.plant.apply(EffortCommand(self._torque))
         if self._torque is not None:
             self._last_torque = self._torque
