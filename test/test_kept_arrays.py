@@ -308,7 +308,7 @@ RECORDS = {
     *('Environment', 'JointModels', 'HardwareProfile', 'Batch', 'Tracking', 'Snapshot'),
     *('PointContacts', 'Drives', 'Contacts', 'ElasticArm', 'RigidArm', 'BodyMotion'),
     *('ContinuousArm', 'Material', 'InelasticStop', 'RunControl', 'Pace', 'LoopOptions'),
-    *('Adaptive', 'CanonicalTree', 'LoopClosure', 'ArmOnBase'),
+    *('Adaptive', 'CanonicalTree', 'LoopClosure', 'ArmOnHeldBase'),
     *('PrescribedBaseMotion', 'MotionComponent', 'Sine', 'Ramp'),
 }
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.algorithms import Terms
+from robot_dynamics.control.arm_on_moving_base import ArmOnMovingBase
 from robot_dynamics.core.base_motion import BaseMotion
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.programs import SIZES
@@ -37,7 +37,7 @@ class MovingBase(Protocol):
 
 
 class HeldBase:
-    """The motion of a base that counts at present.
+    """The motion of a base that counts at present, of all arms on it.
 
     Attributes:
         now: (9,) angular velocity, angular and proper acceleration, as `MovingBaseDynamics`.
@@ -46,6 +46,7 @@ class HeldBase:
     def __init__(self, base: MovingBase, gravity: Array):
         """Hold the motion at time zero; `gravity` is that of the model. Raises as `hold`."""
         self._base, self._gravity = base, gravity
+        self._arms: list[ArmOnHeldBase] = []
         self.hold(0.0)
 
     def hold(self, t: float) -> None:
@@ -60,33 +61,30 @@ class HeldBase:
             raise NotFinite(f'motion of the base at t = {t:.6g} s is {motion}; it must be finite')
         protect(motion)
         self.now = motion
+        for arm in self._arms:
+            arm.motion = motion
+
+    def carry(self, arm: ArmOnHeldBase) -> None:
+        """Give an arm the present motion, and those held later."""
+        arm.motion = self.now
+        self._arms.append(arm)
 
 
-class ArmOnBase:
-    """An arm on a held base; its methods are those of `Dynamics`."""
+class ArmOnHeldBase(ArmOnMovingBase):
+    """An arm at the held motion of its base."""
 
     def __init__(self, arm: Dynamics, base: HeldBase):
-        self.arm, self.moving, self._base = arm, arm.on_moving_base(), base
+        super().__init__(arm)
+        self._base = base
+        base.carry(self)
 
-    def carrying(self, load: Callable[[Dynamics], Dynamics]) -> ArmOnBase:
+    def carrying(self, load: Callable[[Dynamics], Dynamics]) -> ArmOnHeldBase:
         """Return the arm with the payloads that `load` adds."""
-        return ArmOnBase(load(self.arm), self._base)
-
-    def terms(self, q: Array, qd: Array) -> Terms:
-        """Return M (n, n), C (n, n) and g (n,)."""
-        return self.moving.terms(q, qd, self._base.now)
-
-    def mass_matrix(self, q: Array) -> Array:
-        """Return M (n, n)."""
-        return self.arm.mass_matrix(q)
-
-    def gravity_torque(self, q: Array) -> Array:
-        """Return g (n,)."""
-        return self.moving.gravity_torque(q, self._base.now)
+        return ArmOnHeldBase(load(self.arm), self._base)
 
     def forward_dynamics(self, q: Array, qd: Array, torque: Array) -> Array:
         """Return qdd (n,) without friction."""
-        return self.moving.forward_dynamics(q, qd, torque, self._base.now)
+        return self.moving.forward_dynamics(q, qd, torque, self.motion)
 
     def kinetic_energy(self, q: Array, qd: Array) -> float:
         """Return the kinetic energy relative to the base, J."""
@@ -97,12 +95,12 @@ class ArmOnBase:
         return 0.0
 
 
-def on_base(arm: Dynamics, base: HeldBase | None) -> Dynamics | ArmOnBase:
+def on_base(arm: Dynamics, base: HeldBase | None) -> Dynamics | ArmOnHeldBase:
     """Return the arm on a held base, itself if the base is fixed."""
-    return arm if base is None else ArmOnBase(arm, base)
+    return arm if base is None else ArmOnHeldBase(arm, base)
 
 
-def weight_work(arm: Dynamics | ArmOnBase, q: Array, after: Array) -> float:
+def weight_work(arm: Dynamics | ArmOnHeldBase, q: Array, after: Array) -> float:
     """Return the work of weight and inertial forces on a moving base over a step, J.
 
     It is 0 on a fixed base, where gravity has potential energy.
