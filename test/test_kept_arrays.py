@@ -27,11 +27,14 @@ from robot_dynamics.simulation import (
     ClosedLoopSimulator,
     Elasticity,
     Environment,
+    InertialSensing,
+    InertialSensor,
     JointModels,
     Material,
     PerStep,
     Perturbations,
     Plane,
+    PrescribedBaseMotion,
     Sensors,
     Simulator,
     Sphere,
@@ -164,6 +167,11 @@ def on_moving_base(given):
         given.reuse()
         one.step(given(row))
         given.reuse(one.q, one.qd, one.base.now)
+    still = PrescribedBaseMotion()
+    places = {'orientation': given(np.eye(3)), 'position': given([1.0, 2.0, 3.0])}
+    sensing = InertialSensing(InertialSensor(), still, gravity=given([0, 0, -9.0]), **places)
+    given.reuse()
+    given.reuse(*sensing.read(0.1))
 
 
 def plant(given):
@@ -291,7 +299,7 @@ CASES = {
     (type(ARM.simulation_step('semi_implicit_euler')),): program,
     (differentiable.Differentiable,): differentiated,
     (Simulator, Plane, Sphere, TouchPoint, Elasticity, Actuators, SpringDamperStop): simulated,
-    (HeldBase,): on_moving_base,
+    (HeldBase, InertialSensing): on_moving_base,
     (Plant,): plant,
     (SimulationLoop,): stepped,
     (Sensing, Sensors): sensed,
@@ -310,6 +318,7 @@ RECORDS = {
     *('ContinuousArm', 'Material', 'InelasticStop', 'RunControl', 'Pace', 'LoopOptions'),
     *('Adaptive', 'CanonicalTree', 'LoopClosure', 'ArmOnHeldBase'),
     *('PrescribedBaseMotion', 'MotionComponent', 'Sine', 'Ramp'),
+    'InertialSensor',
 }
 
 

@@ -115,12 +115,14 @@ class Plant:
         Raises:
             SimulationDiverged: the step failed; the brakes hold the arm in the state before it.
         """
-        if self._tau is not None:
-            try:
-                self.simulator.step(self._tau, wrenches=self._world_wrenches())
-            except (RobotDynamicsError, np.linalg.LinAlgError) as error:
-                self.apply(EffortCommand(None))
-                raise SimulationDiverged(str(error)) from error
+        if self._tau is None:
+            self.simulator.base_steps += 1  # brakes hold the arm, not its base
+            return
+        try:
+            self.simulator.step(self._tau, wrenches=self._world_wrenches())
+        except (RobotDynamicsError, np.linalg.LinAlgError) as error:
+            self.apply(EffortCommand(None))
+            raise SimulationDiverged(str(error)) from error
 
     def _reset(self, q: Array, qd: Array) -> None:
         # The motion of the base goes on.

@@ -337,8 +337,6 @@ class SimulationLoop:
     def _move(self) -> None:
         if self._until:
             self._end_wrenches()
-        # Brakes hold the arm, not its base.
-        self.plant.simulator.base_steps = self.steps
         self.plant.apply(EffortCommand(self._torque))
         if self._torque is not None:
             self._last_torque = self._torque

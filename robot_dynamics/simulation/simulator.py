@@ -119,10 +119,10 @@ class Simulator:
             ShapeError: q or qd does not have n entries.
             NotFinite: q or qd is not finite.
             ModelError: a joint moves no inertia; a joint model has an invalid value; a payload
-                link is fixed to the base; payload links on a moving base.
+                link is fixed to the base; payload links, or an integrator that keeps an energy, on
+                a moving base.
             FrameNotFound: a link or frame does not exist.
-            ValueError: the time step is not positive, integrator or friction unknown, or the
-                integrator is not one of a moving base.
+            ValueError: the time step is not positive, or integrator or friction unknown.
         """
         check_friction(friction)
         self._time_step = checked_time_step(time_step)
@@ -516,9 +516,9 @@ def _body(arm: Dynamics, joint_models: JointModels, base: HeldBase | None) -> Bo
 
 
 def _require_moving(integrator: str, payload_links: Sequence[str]) -> None:
-    """Raise ValueError or ModelError for what needs a fixed base."""
+    """Raise ModelError for what needs a fixed base."""
     if integrator == 'discrete_gradient':
-        raise ValueError(
+        raise ModelError(
             "integrator is 'discrete_gradient', which keeps an energy that a moving base does not "
             "have; expected another one, such as 'implicit_midpoint'"
         )

@@ -18,12 +18,16 @@ pytest.importorskip('rclpy')
 
 from rclpy.parameter import Parameter
 
+CART = Path(__file__).parents[2] / 'config/cart_motion.yaml'
 RECORD = Path(__file__).with_name('interfaces.yaml')
 
 NODES = {  # class, and the parameters that switch optional topics on
     'dynamics_node': ('DynamicsNode', {}),
     'feedforward_node': ('FeedforwardNode', {'publish_commands': True}),
-    'simulator_node': ('SimulatorNode', {'publish_clock': True, 'publish_true_state': True}),
+    'simulator_node': (
+        'SimulatorNode',
+        {'publish_clock': True, 'publish_true_state': True, 'base_motion__file': str(CART)},
+    ),
     'pybullet_validator_node': ('PyBulletValidatorNode', {}),
     'momentum_observer_node': ('MomentumObserverNode', {}),
     'markers_node': ('MarkersNode', {}),
