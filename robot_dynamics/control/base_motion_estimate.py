@@ -38,8 +38,8 @@ class BaseMotionSettings:
     )
     low_pass: float = setting(
         15.0,
-        'Cut-off frequency of the low-pass of measured motions, which delays them by 0.2 of its '
-        'period: 5 for a ship, 15 for a cart, 40 for a torso; of imu and odometry',
+        'Cut-off frequency of the low-pass of imu and odometry, which delays them by 0.2 of its '
+        'period: about 5 for a ship, 15 for a cart, 40 for a torso',
         'Hz',
         (0.1, 1000.0),
     )
@@ -139,32 +139,39 @@ class BaseMotionEstimate:
 
     def _live(self, stamp: int) -> Array | None:
         """Return the motion of the samples at a stamp; None if there is none, and set `lost`."""
-        self.lost = ''
         later = None
         for sample in reversed(self._samples):
             if sample.stamp <= stamp:
                 return self._between(sample, later, stamp)
             later = sample
         if later is None:
-            self.lost = 'no motion has been received'
-        elif (ahead := (later.stamp - stamp) / SECOND) > self.settings.age_limit:
-            self.lost = f'the motion is {ahead:.3g} s ahead of the joint states: another clock'
-        return None if self.lost or later is None else later.motion
+            self._lose('no motion has been received')
+            return None
+        ahead = (later.stamp - stamp) / SECOND
+        if ahead > self.settings.age_limit:
+            self._lose('ahead of the joint states: another clock', ahead)
+            return None
+        self.lost = ''
+        return later.motion
 
     def _between(
         self, before: MotionSample, later: MotionSample | None, stamp: int
     ) -> Array | None:
-        age = (stamp - before.stamp) / SECOND
-        if later is not None:
-            share = age * SECOND / (later.stamp - before.stamp)
-            return np.asarray(before.motion + share * (later.motion - before.motion))
-        if age > self.settings.age_limit:
-            self.lost = (
-                f'the last motion is {age:.3g} s older than the joint state; expected at most '
-                f'{self.settings.age_limit:g} s (base_motion.age_limit)'
-            )
+        age, limit = (stamp - before.stamp) / SECOND, self.settings.age_limit
+        if later is None and age > limit:
+            expected = f'expected at most {limit:g} s (base_motion.age_limit)'
+            self._lose(f'older than the joint state; {expected}', age)
             return None
-        return before.motion
+        self.lost = ''
+        if later is None:
+            return before.motion
+        share = age * SECOND / (later.stamp - before.stamp)
+        return np.asarray(before.motion + share * (later.motion - before.motion))
+
+    def _lose(self, why: str, seconds: float | None = None) -> None:
+        """Set `lost`; the time is that at which it began."""
+        if not self.lost.endswith(why):
+            self.lost = why if seconds is None else f'the last motion is {seconds:.3g} s {why}'
 
     def _tilt(self) -> Array | None:
         return self._weight if self.settings.fallback == TILT else None

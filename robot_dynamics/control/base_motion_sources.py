@@ -64,6 +64,8 @@ class InertialSource:
     ) -> MotionSample | None:
         """Return the motion of the base; None of the first measurement, and after a gap.
 
+        An attitude that disagrees with the acceleration is not used.
+
         Args:
             stamp: ns.
             angular_velocity: (3,) rad/s.
@@ -94,7 +96,9 @@ class InertialSource:
             return None
         (w, f), wd = np.split(found[0], 2), found[1][:3]
         motion = BaseMotion.from_imu(w, f, wd, **mounting._asdict())
-        own = None if weight is None else mounting.orientation @ weight
+        own = None
+        if weight is not None and _agrees(f, weight, gravity):
+            own = mounting.orientation @ weight
         return MotionSample(stamp, motion.array(), own)
 
 
@@ -292,13 +296,18 @@ def _fault_at_rest(f: Array, gravity: float, weight: Array | None) -> str:
     size = float(np.linalg.norm(f))
     if abs(size - gravity) > max(NEAR * gravity, NEAR_LEAST):
         return _weightless(size, gravity)
-    if weight is not None and np.linalg.norm(f + weight) > UPRIGHT * gravity:
+    if weight is not None and not _agrees(f, weight, gravity):
         return (
             f'acceleration at rest is {_text(f)} m/s^2 and expected as {_text(-weight)} by the '
             'orientation; expected an orientation in axes with z up (REP 103), '
             'orientation_covariance[0] = -1 without one, or base_motion.fallback gravity'
         )
     return ''
+
+
+def _agrees(f: Array, weight: Array, gravity: ArrayLike) -> bool:
+    """Return whether an acceleration is about that of a weight, under this gravity."""
+    return bool(np.linalg.norm(f + weight) <= UPRIGHT * np.linalg.norm(gravity))
 
 
 def _weightless(size: float, gravity: float) -> str:

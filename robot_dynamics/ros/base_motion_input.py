@@ -58,7 +58,7 @@ class BaseMotionInput(Part):
         settings: BaseMotionSettings = node.parameters.base_motion
         self.moves = settings.source != FIXED
         self._estimate = BaseMotionEstimate(settings)
-        self._rejection = ''  # why the last message was rejected
+        self._rejection = ''  # why messages since the last valid one were rejected
         self._was_lost = False
         self._mountings: dict[str, Mounting] = {}
         self._moving: ArmOnMovingBase | None = None
@@ -124,11 +124,9 @@ class BaseMotionInput(Part):
         if not self.moves:
             return None
         motion = self._estimate.at(stamp, self._node.arm.model.gravity)
-        if bool(self._estimate.lost) != self._was_lost:
-            self._was_lost = not self._was_lost
-            if self._was_lost:
-                self._node.count_event('base motion lost')
-            self._node.get_logger().warning(self.lost or 'the motion of the base is back')
+        was_lost, self._was_lost = self._was_lost, bool(self._estimate.lost)
+        if self._was_lost and not was_lost:
+            self._node.count_event('base motion lost')
         return motion
 
     @property
@@ -164,13 +162,13 @@ class BaseMotionInput(Part):
     # -- messages ---------------------------------------------------------------------------
 
     def _noting(self, read: Any) -> Any:
-        """Return a reader that keeps the reason for which the last message was rejected."""
+        """Return a reader that keeps the first reason for which messages are rejected."""
 
         def noting(message: Any) -> MotionSample | None:
             try:
                 sample: MotionSample | None = read(message)
             except RobotDynamicsError as error:
-                self._rejection = str(error)
+                self._rejection = self._rejection or str(error)
                 raise
             if sample is not None:
                 self._rejection = ''

@@ -373,7 +373,6 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
         'base_motion.age_limit',
         'base_motion.fallback',
     )
-    base_motion: Any = group(BaseMotionSettings)
     input_timeout: float = parameter(0.1, HOLD, TIME, live=True)
     missing_velocity: str = parameter(
         'gravity',
@@ -385,6 +384,7 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     velocity_cutoff: float = parameter(
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
     )
+    base_motion: Any = group(BaseMotionSettings)
 
 
 @dataclass(frozen=True)

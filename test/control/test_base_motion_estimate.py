@@ -105,7 +105,7 @@ def test_samples_of_another_clock_or_set_back_are_not_used():
     one = BaseMotionEstimate(IMU)
     give(one, [5000, 5005])
     np.testing.assert_array_equal(along(one, [0])[0], LEVEL)
-    assert one.lost == 'the motion is 5 s ahead of the joint states: another clock'
+    assert one.lost == 'the last motion is 5 s ahead of the joint states: another clock'
     give(one, [0])  # drops those before
     np.testing.assert_allclose(along(one, [1, 250])[0], LEVEL, atol=0.1)
     one.restart()
