@@ -401,7 +401,7 @@ def test_an_impedance_at_a_frame_is_rejected_with_the_reason(graph):
 
 
 def test_payloads_are_estimated_on_a_fixed_base(graph):
-    one = begun(graph)
+    begun(graph)
     answer = graph.call(Trigger, 'dynamics_node/estimate_payload')
     assert not answer.success
     assert answer.message == 'base_motion.source is imu; payloads are estimated on a fixed base'
