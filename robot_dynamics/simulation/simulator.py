@@ -129,7 +129,7 @@ class Simulator:
         arm, self._unmoved = _with_friction(arm, friction, joint_models)
         self._integrator = checked_integrator(integrator)
         if base_motion is not None:
-            _require_moving(integrator, payload_links)
+            _reject_on_moving_base(integrator, payload_links)
         self._base = None if base_motion is None else HeldBase(base_motion, arm.model.gravity)
         self._joint_models = joint_models
         self._n = arm.model.n
@@ -414,7 +414,7 @@ class Simulator:
                 or one that carries a payload already; the base moves.
         """
         if self._base is not None:
-            _require_moving(self._integrator, (link,))
+            _reject_on_moving_base(self._integrator, (link,))
         return self._change_loads(attached(self.payloads, link, mass, com, inertia))
 
     def drop(self, link: str) -> float:
@@ -515,7 +515,7 @@ def _body(arm: Dynamics, joint_models: JointModels, base: HeldBase | None) -> Bo
     )
 
 
-def _require_moving(integrator: str, payload_links: Sequence[str]) -> None:
+def _reject_on_moving_base(integrator: str, payload_links: Sequence[str]) -> None:
     """Raise ModelError for what needs a fixed base."""
     if integrator == 'discrete_gradient':
         raise ModelError(
