@@ -26,6 +26,7 @@ from robot_dynamics.common.reporting.tables import write_curves
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.simulation import (
     INTEGRATORS,
+    Run,
     Simulator,
     animate_run,
     load_base_motion,
@@ -81,17 +82,10 @@ def simulate_robot(options: argparse.Namespace) -> int:
     began = time.perf_counter()
     run = simulate(simulator, lambda *_: no_torque, options.duration)
     elapsed = time.perf_counter() - began
-    kinetic = arm.kinetic_energy(run.q, run.qd)
-    energy = kinetic + arm.potential_energy(run.q)
-    drift = (
-        f', energy drift {np.abs(energy - energy[0]).max():.3g} J'
-        if base is None
-        else ' relative to the base'
-    )
     print(
         f'{arm.model.name}: {run.t[-1]:g} s in steps of {options.time_step:g} s with '
         f'{options.integrator}, {run.t[-1] / elapsed:.1f} x real time\n'
-        f'largest kinetic energy {kinetic.max():.6g} J{drift}'
+        f'largest kinetic energy {_energy(arm, run, moves=base is not None)}'
     )
     if options.csv is not None:
         # Columns of positions have the names of the joints.
@@ -101,3 +95,12 @@ def simulate_robot(options: argparse.Namespace) -> int:
     if options.animate is not None:
         animate_run(run, arm, options.animate)
     return 0
+
+
+def _energy(arm: Dynamics, run: Run, *, moves: bool) -> str:
+    """Return the largest kinetic energy, and the drift of the energy if the base is fixed."""
+    kinetic = arm.kinetic_energy(run.q, run.qd)
+    if moves:
+        return f'{kinetic.max():.6g} J relative to the base'
+    energy = kinetic + arm.potential_energy(run.q)
+    return f'{kinetic.max():.6g} J, energy drift {np.abs(energy - energy[0]).max():.3g} J'

@@ -128,15 +128,12 @@ class Simulator:
         self._time_step = checked_time_step(time_step)
         arm, self._unmoved = _with_friction(arm, friction, joint_models)
         self._integrator = checked_integrator(integrator)
-        if base_motion is not None:
-            _reject_on_moving_base(integrator, payload_links)
-        self._base = None if base_motion is None else HeldBase(base_motion, arm.model.gravity)
+        self._base = _held(base_motion, arm, integrator, payload_links)
         self._joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
-        self._unloaded = BodyMotion(
-            _body(arm, joint_models, self._base), integrator, time_step, joint_models
-        )
+        body = _body(arm, joint_models, self._base)
+        self._unloaded = BodyMotion(body, integrator, time_step, joint_models)
         self._drives = drives_of(arm.model, joint_models.actuators, time_step)
         self._limit = arm.model.effort_limit
         # Joint torques of a wrench do not depend on payloads.
@@ -513,6 +510,16 @@ def _body(arm: Dynamics, joint_models: JointModels, base: HeldBase | None) -> Bo
         if joint_models.elasticity is None
         else ElasticArm(arm, joint_models.elasticity, base)
     )
+
+
+def _held(
+    base: MovingBase | None, arm: Dynamics, integrator: str, payload_links: Sequence[str]
+) -> HeldBase | None:
+    """Return the held base of an arm, None if it is fixed. Raises as `_reject_on_moving_base`."""
+    if base is None:
+        return None
+    _reject_on_moving_base(integrator, payload_links)
+    return HeldBase(base, arm.model.gravity)
 
 
 def _reject_on_moving_base(integrator: str, payload_links: Sequence[str]) -> None:
