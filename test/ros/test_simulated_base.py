@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip('rclpy')
 
 from geometry_msgs.msg import AccelStamped, TwistStamped
-from sensor_msgs.msg import Imu
+from sensor_msgs.msg import Imu, JointState
 from simulator_view import MS, START, SimulatorView, stamp
 
 from robot_dynamics.common.errors import RobotDynamicsError
@@ -17,6 +17,7 @@ from robot_dynamics.common.spatial import rotation_rpy
 from robot_dynamics.control.base_motion_estimate import BaseMotionSettings
 from robot_dynamics.control.base_motion_sources import InertialSource, Mounting
 from robot_dynamics.ros import messages
+from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros.nodes.simulator_node import SimulatorNode
 from robot_dynamics.simulation import Simulator, load_base_motion
 
@@ -100,6 +101,36 @@ def test_its_sensor_publishes_what_the_input_of_other_nodes_takes(graph):
         )
     np.testing.assert_allclose(sample.motion[6:], true.proper_acceleration, atol=0.1)
     np.testing.assert_allclose(sample.weight, R.T @ g, atol=1e-9)
+
+
+def test_a_node_computes_the_torques_of_the_base_from_this_sensor(graph, elbow):
+    moving, cart = elbow.on_moving_base(), load_base_motion(CART)
+    graph.start(
+        DynamicsNode,
+        remap=['base_motion/imu:=simulator_node/imu'],
+        base_motion__source='imu',
+        base_motion__low_pass=40.0,
+    )
+    seen = graph.listen(JointState, 'dynamics_node/gravity_torque', 1000)
+    view = SimulatorView(
+        graph, base_motion__file=str(CART), imu__latency=0.002, publish_every=5, start_paused=True
+    )
+    graph.until(lambda: seen, 'the first torques')
+    for _ in range(200):
+        stepped(view, 5)
+    graph.until(lambda: stamp(seen[-1]) >= 1000 * MS, 'the last torques')
+    late = [message for message in seen if stamp(message) >= 500 * MS]
+    assert len(late) > 50
+    still = elbow.gravity_torque(START)
+    errors, missed = [], []
+    for message in late:
+        true = moving.gravity_torque(START, cart.motion(stamp(message) * 1e-9).array())
+        tau = [message.effort[message.name.index(name)] for name in elbow.model.joint_names]
+        errors.append(tau - true)
+        missed.append(still - true)
+    assert np.abs(missed).max() > 0.4
+    # The delay of low-pass and sensor, 7 ms
+    assert np.abs(errors).max() < 0.1 * np.abs(missed).max()
 
 
 def test_the_motion_may_come_from_topics(graph):
