@@ -243,6 +243,41 @@ def test_a_fixed_base_has_no_topics_and_the_same_torques(graph):
     assert one.base.figures() == {}
 
 
+def test_an_imu_reaches_the_node_by_its_topic(graph):
+    one = OnBase(graph, DynamicsNode)
+    sensors, states = (
+        graph.publisher(kind, topic)
+        for kind, topic in ((Imu, 'base_motion/imu'), (JointState, 'joint_states'))
+    )
+    state = JointState(name=['shoulder', 'elbow'], position=list(Q), velocity=list(QD))
+    expected, stamps = (
+        one.moving.gravity_torque(Q, BASE),
+        iter(range(SECOND, 100 * SECOND, 10 * MS)),
+    )
+
+    def is_used():
+        stamp = next(stamps)
+        sensors.publish(imu(stamp))
+        state.header.stamp = messages.time_message(stamp)
+        states.publish(state)
+        graph.drain(0.01)
+        found = one.torques[-1]['gravity_torque'] if one.torques else np.zeros(2)
+        return np.abs(found - expected).max() < 1e-9
+
+    graph.until(is_used, 'the torque on the moving base')
+
+
+@pytest.mark.parametrize('enabled', [True, False])
+def test_a_missing_motion_is_a_warning_also_without_torques(graph, enabled):
+    one = OnBase(graph, FeedforwardNode, start_enabled=enabled)
+    one.torque(SECOND)
+    fault = one.node.diagnostics.fault()
+    assert fault == (
+        health.WARN,
+        'base_motion/imu: no motion has been received; fallback: gravity',
+    )
+
+
 # -- rejected -------------------------------------------------------------------------------
 
 WRONG = [

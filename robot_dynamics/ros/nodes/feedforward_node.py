@@ -365,6 +365,7 @@ class FeedforwardNode(RobotNode):
             return
         if self.mode is Mode.WAITING:
             self.mode = Mode.COMMANDING
+        self.base_motion.at(state.stamp)  # its absence is a WARN without torques as well
         state = self.references.nearest(state)
         returned = self.watch.take(state)
         self._react_to_contact(self._time_of(state))
