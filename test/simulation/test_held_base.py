@@ -16,16 +16,20 @@ from robot_dynamics.simulation import (
     Actuators,
     Adaptive,
     Elasticity,
+    Environment,
     FrictionSettings,
     InelasticStop,
     JointModels,
+    Material,
     MotionComponent,
     NotFinite,
+    Plane,
     PrescribedBaseMotion,
     Ramp,
     Simulator,
     Sine,
     SpringDamperStop,
+    TouchPoint,
     simulate,
 )
 from robot_dynamics.simulation.plant import EffortCommand, Plant
@@ -203,6 +207,17 @@ def test_stops_hold_a_slider_on_a_base_that_accelerates(stops):
     assert run.q[-1, 1] == pytest.approx(-0.1 - pressed, abs=1e-6)
     pressed = 0.0 if isinstance(stops, InelasticStop) else 3 * G / 2e4
     assert run.q[-1, 0] == pytest.approx(-pressed, abs=1e-6)
+
+
+def test_a_floor_that_moves_with_the_base_carries_weight_and_acceleration():
+    base = PrescribedBaseMotion(z=MotionComponent(ramps=[Ramp(0.0, 9.0, velocity=27.0)]))
+    arm = rd.Dynamics(cartesian_arm())
+    link = arm.model.link_names[-1]
+    floor = Plane((0.0, 0.0, -0.01), (0.0, 0.0, 1.0), Material(stiffness=1e5, damping=2e3))
+    around = Environment({'floor': floor}, {'foot': TouchPoint(link)})
+    simulator = Simulator(arm, environment=around, base_motion=base)
+    simulate(simulator, None, 1.0)
+    np.testing.assert_allclose(simulator.contact_forces, [[0.0, 0.0, 3.0 * (G + 3.0)]], atol=1e-6)
 
 
 def test_a_stiff_elastic_joint_moves_as_a_rigid_one(pendulum):
