@@ -229,13 +229,28 @@ def _placed(sizes: list[list[Any]]) -> Array:
 
 def _in_base_axes(x: Array, v: Array) -> Array:
     """Return R^T v of vectors (..., 3) at coordinates (..., 6)."""
-    roll, pitch, yaw = np.moveaxis(x[..., 3:], -1, 0)
-    v_x, v_y, v_z = np.moveaxis(v, -1, 0)
+    roll, pitch, yaw = _parts(x[..., 3:])
+    v_x, v_y, v_z = _parts(v)
     # R^T = Rx^T Ry^T Rz^T
     v_x, v_y = _turned(v_x, v_y, yaw)
     v_z, v_x = _turned(v_z, v_x, pitch)
     v_y, v_z = _turned(v_y, v_z, roll)
-    return np.stack([v_x, v_y, v_z], axis=-1)
+    return _joined(v_x, v_y, v_z)
+
+
+# `moveaxis` and `stack` of NumPy would take most of the time of a step.
+
+
+def _parts(v: Array) -> tuple[Array, Array, Array]:
+    """Return the components (...) of vectors (..., 3)."""
+    return v[..., 0], v[..., 1], v[..., 2]
+
+
+def _joined(x: Array, y: Array, z: Array) -> Array:
+    """Return vectors (..., 3) of components (...)."""
+    v = np.empty((*np.shape(x), 3))
+    v[..., 0], v[..., 1], v[..., 2] = x, y, z
+    return v
 
 
 def _turned(a: Array, b: Array, angle: Array) -> tuple[Array, Array]:
@@ -246,9 +261,9 @@ def _turned(a: Array, b: Array, angle: Array) -> tuple[Array, Array]:
 
 def _angular(at: Coordinates) -> tuple[Array, Array]:
     """Return the angular velocity and acceleration (..., 3) in base axes."""
-    r, p, _ = np.moveaxis(at.x[..., 3:], -1, 0)
-    rd, pd, yd = np.moveaxis(at.xd[..., 3:], -1, 0)
-    rdd, pdd, ydd = np.moveaxis(at.xdd[..., 3:], -1, 0)
+    r, p, _ = _parts(at.x[..., 3:])
+    rd, pd, yd = _parts(at.xd[..., 3:])
+    rdd, pdd, ydd = _parts(at.xdd[..., 3:])
     sr, cr, sp, cp = np.sin(r), np.cos(r), np.sin(p), np.cos(p)
     # w = (rd, 0, 0) + Rx^T ((0, pd, 0) + Ry^T (0, 0, yd));  v: z before the roll
     v, vd = cp * yd, cp * ydd - sp * pd * yd
@@ -258,7 +273,7 @@ def _angular(at: Coordinates) -> tuple[Array, Array]:
         cr * pdd + sr * vd + rd * w[2],
         cr * vd - sr * pdd - rd * w[1],
     )
-    return np.stack(w, axis=-1), np.stack(wd, axis=-1)
+    return _joined(*w), _joined(*wd)
 
 
 # -- file -----------------------------------------------------------------------------------------
