@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.common.settings import checked, setting
-from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.spatial import Array, cross
 from robot_dynamics.core.base_motion import ALIGNED, AT_ORIGIN
 from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
 from robot_dynamics.simulation.prescribed_base_motion import PrescribedBaseMotion
@@ -92,7 +92,7 @@ class InertialSensing:
         sensor, then = self._sensor, t - self._sensor.latency
         w, wd, a = self._base.motion(then, self._gravity)
         # f = a + wd x r + w x (w x r)
-        f = a + np.cross(wd, self._r) + np.cross(w, np.cross(w, self._r))
+        f = a + cross(wd, self._r) + cross(w, cross(w, self._r))
         errors = self._random.standard_normal((2, 3))
         return InertialMeasurement(
             self._R.T @ w + sensor.gyroscope_offset + sensor.gyroscope_noise * errors[0],
