@@ -27,11 +27,14 @@ from robot_dynamics.simulation import (
     ClosedLoopSimulator,
     Elasticity,
     Environment,
+    InertialSensing,
+    InertialSensor,
     JointModels,
     Material,
     PerStep,
     Perturbations,
     Plane,
+    PrescribedBaseMotion,
     Sensors,
     Simulator,
     Sphere,
@@ -51,6 +54,7 @@ from robot_dynamics.simulation.plant import (
 )
 from robot_dynamics.simulation.scheduling import LoopOptions, ReceivedCommand, SimulationLoop
 from robot_dynamics.simulation.sensors import Sensing
+from robot_dynamics.simulation.steps.held_base import HeldBase
 from robot_dynamics.validation.observation import LiveDiagnosis, ObservedState
 from robot_dynamics.view.state import ViewState
 from robot_dynamics.view.viewed_motion import Follow, Playback, Reach
@@ -152,6 +156,22 @@ def simulated(given):
         given.reuse(one.q, one.qd)
         one.reset(given(START), given([0.2, 0.1]))
         given.reuse(one.q, one.qd)
+
+
+def on_moving_base(given):
+    def motion(t, gravity):
+        return rd.BaseMotion(given([t, 0.2, 0.3]), given([1.0, 2.0, 3.0]), given(-gravity))
+
+    one = Simulator(ARM, q=given(START), base_motion=SimpleNamespace(motion=motion))
+    for row in MOVES:
+        given.reuse()
+        one.step(given(row))
+        given.reuse(one.q, one.qd, one.base.now)
+    still = PrescribedBaseMotion()
+    places = {'orientation': given(np.eye(3)), 'position': given([1.0, 2.0, 3.0])}
+    sensing = InertialSensing(InertialSensor(), still, gravity=given([0, 0, -9.0]), **places)
+    given.reuse()
+    given.reuse(*sensing.read(0.1))
 
 
 def plant(given):
@@ -279,6 +299,7 @@ CASES = {
     (type(ARM.simulation_step('semi_implicit_euler')),): program,
     (differentiable.Differentiable,): differentiated,
     (Simulator, Plane, Sphere, TouchPoint, Elasticity, Actuators, SpringDamperStop): simulated,
+    (HeldBase, InertialSensing): on_moving_base,
     (Plant,): plant,
     (SimulationLoop,): stepped,
     (Sensing, Sensors): sensed,
@@ -295,7 +316,9 @@ RECORDS = {
     *('Environment', 'JointModels', 'HardwareProfile', 'Batch', 'Tracking', 'Snapshot'),
     *('PointContacts', 'Drives', 'Contacts', 'ElasticArm', 'RigidArm', 'BodyMotion'),
     *('ContinuousArm', 'Material', 'InelasticStop', 'RunControl', 'Pace', 'LoopOptions'),
-    *('Adaptive', 'CanonicalTree', 'LoopClosure'),
+    *('Adaptive', 'CanonicalTree', 'LoopClosure', 'ArmOnHeldBase'),
+    *('PrescribedBaseMotion', 'MotionComponent', 'Sine', 'Ramp'),
+    'InertialSensor',
 }
 
 

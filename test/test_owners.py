@@ -118,10 +118,12 @@ OWNERS = [
         files=(
             *('common/settings.py', 'core/friction/friction_settings.py', 'simulation/sensors.py'),
             'simulation/joint_models/',
-            'simulation/environment.py',
+            *('simulation/environment.py', 'simulation/inertial_sensor.py'),
+            'control/base_motion_estimate.py',
             'control/feedforward.py',
             'control/impedance.py',
             *('control/momentum_observer.py', 'control/contact.py'),
+            'control/base_motion_estimate.py',
             'control/contact_thresholds.py',
         ),
     ),

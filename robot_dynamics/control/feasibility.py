@@ -6,7 +6,8 @@ Followed with s times its speed, a trajectory needs the torque
     tau(s) = g(q) + F_s tanh(s qd / v_0)  +  s F_v qd  +  s^2 (M(q) qdd + C(q, qd) qd)
 
 at each of its postures. The largest feasible s follows from one quadratic equation per sample and
-joint. Gravity does not depend on speed: where it exceeds a limit, no speed is feasible.
+joint. Gravity does not depend on speed: where it exceeds a limit, no speed is feasible. The base
+is fixed.
 
 Between straight lines velocities step by Dv, which no drive can follow. Within a time T_c such a
 corner needs

@@ -10,6 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from robot_dynamics.common.settings import POSITION, TIME
+from robot_dynamics.control.base_motion_estimate import FIXED, BaseMotionSettings
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -28,10 +29,13 @@ from robot_dynamics.simulation import (
     Elasticity,
     FrictionSettings,
     InelasticStop,
+    InertialSensor,
     JointModels,
+    PrescribedBaseMotion,
     Sensors,
     Simulator,
     SpringDamperStop,
+    load_base_motion,
     load_environment,
 )
 from robot_dynamics.simulation.joint_models.stops import Stops
@@ -39,6 +43,7 @@ from robot_dynamics.simulation.plant import Plant, SetPayload
 from robot_dynamics.simulation.run_control import MOST_STEPS
 from robot_dynamics.simulation.scheduling import LoopOptions
 from robot_dynamics.simulation.sensors import Sensing
+from robot_dynamics.simulation.steps.held_base import MovingBase
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,13 @@ class SimulatorParameters(DriveParameters):
         'Frames of external wrenches, compiled at start; at another frame the first wrench waits '
         'for the compiler.',
     )
+    base_motion__file: str = parameter(
+        '',
+        'YAML file of sines and ramps of the position and orientation of the base, with '
+        'base_motion.source none; empty: the base is fixed, or moves as of that source.',
+    )
+    base_motion: BaseMotionSettings = group(BaseMotionSettings)
+    imu: InertialSensor = group(InertialSensor)
     environment: str = parameter(
         '',
         'YAML file of planes and spheres, and of points of links that touch them; empty: none.',
@@ -169,8 +181,32 @@ class SimulatorParameters(DriveParameters):
         """Return the options of the simulation loop."""
         return LoopOptions(**{item.name: getattr(self, item.name) for item in fields(LoopOptions)})
 
-    def plant(self, arm: Dynamics) -> Plant:
+    def prescribed_base(self) -> PrescribedBaseMotion | None:
+        """Return the motion of the base of the file; None without one.
+
+        Raises:
+            ParameterError: the base has a source of motion, too, or the arm a payload.
+            ModelError: the file is invalid.
+        """
+        moves = self.base_motion.source != FIXED
+        if self.base_motion__file and moves:
+            raise ParameterError(
+                f'base_motion.file is {self.base_motion__file!r} and base_motion.source '
+                f'{self.base_motion.source!r}; expected one of both'
+            )
+        if self.payload__link and (moves or self.base_motion__file):
+            raise ParameterError(
+                f'payload.link is {self.payload__link!r}, and the base moves: simulated payloads '
+                'need a fixed base; expected none, or the payload as a link of the URDF'
+            )
+        return load_base_motion(self.base_motion__file) if self.base_motion__file else None
+
+    def plant(self, arm: Dynamics, base: MovingBase | None = None) -> Plant:
         """Return the simulated arm at q = 0, at rest, without payload, its programs compiled.
+
+        Args:
+            arm: the robot.
+            base: on which it is; None: one that is fixed.
 
         Raises:
             ParameterError: a parameter has neither one value nor one for each joint.
@@ -190,6 +226,7 @@ class SimulatorParameters(DriveParameters):
                 payload_links=given((self.payload__link,)),
                 wrench_frames=frames,
                 environment=load_environment(self.environment) if self.environment else None,
+                base_motion=base,
             )
         )
 

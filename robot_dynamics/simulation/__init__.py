@@ -9,8 +9,9 @@ as a real arm would give them. Other wings use `Simulator` (simulator), `JointMo
 `joint_models` are friction, stops, elasticity and drives; `steps` are integrators and contact.
 Torques known in advance are faster in `Dynamics.simulate` and `rollout`. `ensembles` simulates
 batches of arms, `closed_chains` mechanisms with kinematic loops. `environment` has planes and
-spheres to touch. `plant` is a simulated arm with brakes, and its inputs; `scheduling` and
-`run_control` step it by a clock and by requests.
+spheres to touch, `prescribed_base_motion` moves the base of one arm, whose motion an
+`inertial_sensor` measures; batches and mechanisms have a fixed base. `plant` is a simulated arm
+with brakes, and its inputs; `scheduling` and `run_control` step it by a clock and by requests.
 """
 
 from robot_dynamics.core.friction.friction_settings import FrictionSettings
@@ -27,9 +28,21 @@ from robot_dynamics.simulation.environment import (
 )
 from robot_dynamics.simulation.errors import NotFinite, SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile, ProfileError, load_profile
+from robot_dynamics.simulation.inertial_sensor import (
+    InertialMeasurement,
+    InertialSensing,
+    InertialSensor,
+)
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.selection import FRICTION_LAWS, Elasticity, JointModels
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
+from robot_dynamics.simulation.prescribed_base_motion import (
+    MotionComponent,
+    PrescribedBaseMotion,
+    Ramp,
+    Sine,
+    load_base_motion,
+)
 from robot_dynamics.simulation.recordings import (
     SimulatedRecording,
     record_motion,
@@ -54,24 +67,32 @@ __all__ = [
     'FrictionSettings',
     'HardwareProfile',
     'InelasticStop',
+    'InertialMeasurement',
+    'InertialSensing',
+    'InertialSensor',
     'JointModels',
     'Material',
+    'MotionComponent',
     'NotFinite',
     'PerStep',
     'Perturbations',
     'Plane',
+    'PrescribedBaseMotion',
     'ProfileError',
+    'Ramp',
     'Run',
     'Sensors',
     'SimulatedRecording',
     'SimulationDiverged',
     'Simulator',
+    'Sine',
     'Snapshot',
     'Sphere',
     'SpringDamperStop',
     'TouchPoint',
     'animate_run',
     'encoder_resolution',
+    'load_base_motion',
     'load_environment',
     'load_profile',
     'payload_parameters',

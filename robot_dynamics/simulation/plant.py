@@ -95,11 +95,11 @@ class Plant:
         match command:
             case EffortCommand(tau):
                 if tau is None and not self.braked:
-                    self.simulator.reset(self.q, np.zeros_like(self.q))
+                    self._reset(self.q, np.zeros_like(self.q))
                 self._tau = None if tau is None else np.array(tau)
                 self.braked = tau is None
             case SetState(q, qd):
-                self.simulator.reset(q, qd)
+                self._reset(q, qd)
             case SetPayload():
                 self._set_payload(command)
             case ExternalWrench(frame, wrench):
@@ -115,12 +115,18 @@ class Plant:
         Raises:
             SimulationDiverged: the step failed; the brakes hold the arm in the state before it.
         """
-        if self._tau is not None:
-            try:
-                self.simulator.step(self._tau, wrenches=self._world_wrenches())
-            except (RobotDynamicsError, np.linalg.LinAlgError) as error:
-                self.apply(EffortCommand(None))
-                raise SimulationDiverged(str(error)) from error
+        if self._tau is None:
+            self.simulator.base_steps += 1  # brakes hold the arm, not its base
+            return
+        try:
+            self.simulator.step(self._tau, wrenches=self._world_wrenches())
+        except (RobotDynamicsError, np.linalg.LinAlgError) as error:
+            self.apply(EffortCommand(None))
+            raise SimulationDiverged(str(error)) from error
+
+    def _reset(self, q: Array, qd: Array) -> None:
+        # The motion of the base goes on.
+        self.simulator.reset(q, qd, base_steps=self.simulator.base_steps)
 
     def _set_payload(self, command: SetPayload) -> None:
         if _same_payload(command.payload, self.simulator.payloads.get(command.link)):

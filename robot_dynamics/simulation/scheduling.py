@@ -190,6 +190,7 @@ class SimulationLoop:
         """Set the simulated time to zero."""
         self._until = {frame: end - self.steps for frame, end in self._until.items()}
         self.steps, self.epoch = 0, self._new_epoch()
+        self.plant.simulator.base_steps = 0
         if self._stamped is not None:
             self._stamped = self._stamped._replace(stamp=None)  # of the time before the reset
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.dynamics import Dynamics
@@ -37,6 +37,7 @@ from robot_dynamics.simulation.payloads import attached, dropped, loaded
 from robot_dynamics.simulation.steps.body import Body, Energy
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
+from robot_dynamics.simulation.steps.held_base import HeldBase, MovingBase
 from robot_dynamics.simulation.steps.integrators import checked_integrator
 from robot_dynamics.simulation.steps.motion import BodyMotion
 from robot_dynamics.simulation.steps.rigid_arm import RigidArm
@@ -59,6 +60,7 @@ class Snapshot:
     contact_forces: Array  # (m, 3) N
     payloads: Mapping[str, Inertial]
     balance: Balance
+    base_steps: int
 
 
 class Simulator:
@@ -74,6 +76,8 @@ class Simulator:
         contact_forces: (m, 3) N, mean forces of the environment on its touch points over the last
             step, in the axes of the base link.
         steps: number of steps taken since the last reset.
+        base_steps: number of steps since the motion of the base began. It may be set, where the
+            base has moved on while the arm was held.
         payloads: attached payloads by link.
     """
 
@@ -90,6 +94,7 @@ class Simulator:
         payload_links: Sequence[str] = (),
         wrench_frames: Sequence[str] = (),
         environment: Environment | None = None,
+        base_motion: MovingBase | None = None,
     ):
         """Start at (q, qd), by default at rest at q = 0.
 
@@ -105,13 +110,17 @@ class Simulator:
             payload_links: links for `attach`, whose programs are compiled now; at another link the
                 first payload waits for the compiler.
             wrench_frames: frames of external wrenches, likewise.
-            environment: bodies that the arm touches; None: none.
+            environment: bodies that the arm touches, fixed to the base; None: none.
+            base_motion: of the base, such as a `PrescribedBaseMotion`, held over each step at that
+                of its middle; None: the base is fixed. Wrenches of the environment are then in the
+                axes of the base, and energies those of the motion relative to it.
 
         Raises:
             ShapeError: q or qd does not have n entries.
             NotFinite: q or qd is not finite.
             ModelError: a joint moves no inertia; a joint model has an invalid value; a payload
-                link is fixed to the base.
+                link is fixed to the base; payload links, or an integrator that keeps an energy, on
+                a moving base.
             FrameNotFound: a link or frame does not exist.
             ValueError: the time step is not positive, or integrator or friction unknown.
         """
@@ -119,10 +128,12 @@ class Simulator:
         self._time_step = checked_time_step(time_step)
         arm, self._unmoved = _with_friction(arm, friction, joint_models)
         self._integrator = checked_integrator(integrator)
+        self._base = _held(base_motion, arm, integrator, payload_links)
         self._joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
-        self._unloaded = BodyMotion(_body(arm, joint_models), integrator, time_step, joint_models)
+        body = _body(arm, joint_models, self._base)
+        self._unloaded = BodyMotion(body, integrator, time_step, joint_models)
         self._drives = drives_of(arm.model, joint_models.actuators, time_step)
         self._limit = arm.model.effort_limit
         # Joint torques of a wrench do not depend on payloads.
@@ -167,6 +178,11 @@ class Simulator:
         return self._contacts is not None
 
     @property
+    def base(self) -> HeldBase | None:
+        """The motion of the base; None if it is fixed."""
+        return self._base
+
+    @property
     def arm(self) -> Dynamics:
         """The dynamics of the robot with its present payloads."""
         return self._motion.body.arm
@@ -205,11 +221,19 @@ class Simulator:
         """Simulated time since the last reset, s."""
         return self.steps * self.time_step
 
-    def reset(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> None:
-        """Put the arm at (q, qd), zero where omitted, and time to zero; payloads stay."""
+    def reset(
+        self, q: ArrayLike | None = None, qd: ArrayLike | None = None, *, base_steps: int = 0
+    ) -> None:
+        """Put the arm at (q, qd), zero where omitted, and time to zero; payloads stay.
+
+        The motion of the base is at its beginning, or after `base_steps` steps.
+        """
         still = np.zeros(self.arm.model.n)
         q = self._vector('q', still if q is None else q)
         qd = self._vector('qd', still if qd is None else qd)
+        if self._base is not None:
+            self._base.hold(base_steps * self._time_step)
+        self.base_steps = base_steps
         self._y, self._yd = self._motion.body.start(q, qd)
         self.effort: Array = still
         self.contact_forces = self._no_forces
@@ -256,6 +280,8 @@ class Simulator:
         wrenches: Mapping[str, ArrayLike] | None,
     ) -> None:
         command = self._vector('tau', tau)
+        if self._base is not None:
+            self._base.hold((self.base_steps + 0.5) * self._time_step)
         drive_state = self._drive_state
         if self._drives is None or drive_state is None:
             effort = torque = np.minimum(np.maximum(command, -self._limit), self._limit)
@@ -273,6 +299,8 @@ class Simulator:
             sliding = sliding.after(total, y - self._y, yd)
         # Springs of the environment are part of the energy, not of the work.
         energy, work = self._energy_of(y, yd), float(force @ (y - self._y))
+        if self._base is not None:
+            work += body.weight_work(self._y, y)
         balance = self._balance.after(energy.kinetic, energy.gravity, work, energy.springs)
         # A value that is not finite makes this sum not finite; 0 times inf is NaN.
         if balance.explodes or not math.isfinite(balance.energy + float(y @ yd)):
@@ -282,6 +310,7 @@ class Simulator:
         self.effort, self._balance, self.contact_forces = effort, balance, forces
         self._drive_state, self._sliding = drive_state, sliding
         self.steps += 1
+        self.base_steps += 1
 
     def _stepped(self, sliding: Sliding | None, force: Array) -> tuple[State, Array, Array]:
         """Return the state after a step, all forces (m,) in it, and those on touch points."""
@@ -341,11 +370,14 @@ class Simulator:
     # -- energy -----------------------------------------------------------------------------
 
     def kinetic_energy(self) -> float:
-        """Return the kinetic energy of links, rotors and payloads, J."""
+        """Return the kinetic energy of links, rotors and payloads, relative to the base, J."""
         return self._energy().kinetic
 
     def potential_energy(self) -> float:
-        """Return the potential energy of gravity, zero at the base's origin, and of springs, J."""
+        """Return the potential energy of gravity, zero at the base's origin, and of springs, J.
+
+        On a moving base it is that of springs: weight and inertial forces have none.
+        """
         return self._energy().potential
 
     def _energy(self) -> Energy:
@@ -376,8 +408,10 @@ class Simulator:
         Raises:
             FrameNotFound: the link does not exist.
             ModelError: physically inconsistent mass or inertia, a link that is fixed to the base,
-                or one that carries a payload already.
+                or one that carries a payload already; the base moves.
         """
+        if self._base is not None:
+            _reject_on_moving_base(self._integrator, (link,))
         return self._change_loads(attached(self.payloads, link, mass, com, inertia))
 
     def drop(self, link: str) -> float:
@@ -417,6 +451,7 @@ class Simulator:
             self.contact_forces,
             self.payloads,
             self._balance,
+            self.base_steps,
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -444,6 +479,7 @@ class Simulator:
         protect(snapshot.y, snapshot.yd, snapshot.effort)
         self._y, self._yd = snapshot.y, snapshot.yd
         self.effort, self.steps = snapshot.effort, snapshot.steps
+        self.base_steps = snapshot.base_steps
         self._drive_state, self._balance = snapshot.drives, snapshot.balance
         self._sliding, self.contact_forces = snapshot.sliding, snapshot.contact_forces
 
@@ -468,9 +504,33 @@ def _with_friction(
     return viscous_alone, Sliding(law, still, still)
 
 
-def _body(arm: Dynamics, joint_models: JointModels) -> Body:
+def _body(arm: Dynamics, joint_models: JointModels, base: HeldBase | None) -> Body:
     return (
-        RigidArm(arm)
+        RigidArm(arm, base)
         if joint_models.elasticity is None
-        else ElasticArm(arm, joint_models.elasticity)
+        else ElasticArm(arm, joint_models.elasticity, base)
     )
+
+
+def _held(
+    base: MovingBase | None, arm: Dynamics, integrator: str, payload_links: Sequence[str]
+) -> HeldBase | None:
+    """Return the held base of an arm, None if it is fixed. Raises as `_reject_on_moving_base`."""
+    if base is None:
+        return None
+    _reject_on_moving_base(integrator, payload_links)
+    return HeldBase(base, arm.model.gravity)
+
+
+def _reject_on_moving_base(integrator: str, payload_links: Sequence[str]) -> None:
+    """Raise ModelError for what needs a fixed base."""
+    if integrator == 'discrete_gradient':
+        raise ModelError(
+            "integrator is 'discrete_gradient', which keeps an energy that a moving base does not "
+            "have; expected another one, such as 'implicit_midpoint'"
+        )
+    if payload_links:
+        raise ModelError(
+            f'payload on {payload_links[0]!r}: payloads that change in a simulation need a fixed '
+            'base, and base_motion is given; expected a constant one, by Dynamics.with_payload'
+        )

@@ -177,6 +177,24 @@ def test_simulate_keeps_the_energy_and_writes_the_motion(run, tmp_path):
     assert np.allclose(np.gradient(motion[:, 1], motion[:, 0])[1:-1], motion[1:-1, 3], atol=1e-3)
 
 
+def test_simulate_moves_the_base(run, tmp_path):
+    cart, file = tmp_path / 'cart.yaml', tmp_path / 'run.csv'
+    cart.write_text('x: {ramps: [{start: 0, duration: 1, velocity: 2}]}')
+    start = 'simulate', ELBOW, '--duration', 0.5, '--q', 0.2, 0.1, '--csv', file
+    code, output, _ = run(*start, '--base-motion', cart)
+    assert code == 0
+    assert 'J relative to the base' in output
+    assert 'drift' not in output
+    moved = file.read_text()
+    # A base at constant acceleration is gravity of another direction.
+    assert run(*start, '--gravity', -2.0, 0.0, -9.81)[0] == 0
+    rows = [
+        np.genfromtxt(text.splitlines()[1:], delimiter=',') for text in (moved, file.read_text())
+    ]
+    np.testing.assert_allclose(rows[0], rows[1], rtol=0, atol=1e-8)
+    assert 'none.yaml: No such file' in run(*start, '--base-motion', 'none.yaml')[2]
+
+
 def test_simulate_prints_the_drift_of_a_low_order_integrator(run):
     drifts = [
         numbers(run('simulate', ELBOW, '--duration', 0.5, '--integrator', name)[1])[-1]

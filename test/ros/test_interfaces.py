@@ -18,12 +18,16 @@ pytest.importorskip('rclpy')
 
 from rclpy.parameter import Parameter
 
+CART = Path(__file__).parents[2] / 'config/cart_motion.yaml'
 RECORD = Path(__file__).with_name('interfaces.yaml')
 
 NODES = {  # class, and the parameters that switch optional topics on
     'dynamics_node': ('DynamicsNode', {}),
     'feedforward_node': ('FeedforwardNode', {'publish_commands': True}),
-    'simulator_node': ('SimulatorNode', {'publish_clock': True, 'publish_true_state': True}),
+    'simulator_node': (
+        'SimulatorNode',
+        {'publish_clock': True, 'publish_true_state': True, 'base_motion__file': str(CART)},
+    ),
     'pybullet_validator_node': ('PyBulletValidatorNode', {}),
     'momentum_observer_node': ('MomentumObserverNode', {}),
     'markers_node': ('MarkersNode', {}),
@@ -93,9 +97,16 @@ def interfaces(graph, name):
     class_name, options = NODES[name]
     module = import_module(f'robot_dynamics.ros.nodes.{name}')
     node = graph.start(getattr(module, class_name), **options)
+    subscriptions = [*node.subscriptions]
+    if 'base_motion.source' in node._parameters:  # each source has topics of its own
+        for source in ('imu', 'odometry', 'command'):
+            moving = graph.start(
+                getattr(module, class_name), base_motion__source=source, autostart=False
+            )
+            subscriptions += moving.subscriptions
     return {
         'publishes': endpoints(node.publishers),
-        'subscribes': endpoints(node.subscriptions),
+        'subscribes': endpoints(subscriptions),
         'services': services(node),
         'parameters': parameters(node),
     }

@@ -5,12 +5,15 @@ Subscribes
     joint_effort                 sensor_msgs/JointState           efforts by joint name
     effort_controller/commands   std_msgs/Float64MultiArray       efforts in the order of `joints`
     external_wrench              geometry_msgs/WrenchStamped      acts on a frame of the arm
+    base_motion/...              as of base_motion.source         see base_motion_input.py
     robot_description            std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped with simulated time
     joint_states                 sensor_msgs/JointState           as measured, with efforts in the
                                                                   unit of effort_scale
     ~/true_state                 sensor_msgs/JointState           if `publish_true_state`: without
                                                                   errors of sensors, N m or N
+    ~/imu                        sensor_msgs/Imu                  of a sensor at the origin of the
+                                                                  base, with base_motion.file
     /clock                       rosgraph_msgs/Clock              if `publish_clock`
     /diagnostics                 diagnostic_msgs/DiagnosticArray
 Services
@@ -40,6 +43,7 @@ from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.nodes.simulator_parts.command_input import NAMED, ORDERED, CommandInput
+from robot_dynamics.ros.nodes.simulator_parts.simulated_base import SimulatedBase
 from robot_dynamics.ros.nodes.simulator_parts.simulator_services import (
     standard_services,
     trigger_services,
@@ -89,6 +93,7 @@ class SimulatorNode(RobotNode):
         self.robot = self.add(RobotSource(self))
         self.commands = self.add(CommandInput(self, lambda: self.clock(), self._on_command))
         self.wrench = self.add(WrenchInput(self, self._on_wrench, qos.COMMANDS_IN))
+        self.simulated_base = self.add(SimulatedBase(self))
         trigger_services(self)
         standard_services(self)
         self.robot.begin()
@@ -101,7 +106,7 @@ class SimulatorNode(RobotNode):
         self.parameters.efforts_per_torque(arm.model)
         still = np.zeros(arm.model.n)
         arm.forward_dynamics(still, still, still)
-        self.parameters.plant(arm)
+        self.parameters.plant(arm, self.simulated_base.to_compile)
         self.parameters.sensing(arm.model)
 
     @override
@@ -109,7 +114,7 @@ class SimulatorNode(RobotNode):
         """Simulate this robot from its start."""
         parameters, model = self.parameters, arm.model
         start = start_state(parameters, model)
-        plant = parameters.plant(arm)
+        plant = parameters.plant(arm, self.simulated_base.motion)
         for command in parameters.payload_commands():
             plant.apply(command)
         self.loop = SimulationLoop(
@@ -215,6 +220,7 @@ class SimulatorNode(RobotNode):
             self._true_states.publish(
                 self._state.fill(loop.stamp, plant.q, plant.qd, plant.effort)
             )
+        self.simulated_base.publish(loop.stamp, loop.time)
         loop.state_published(now)
 
     # -- requests ---------------------------------------------------------------------------

@@ -7,7 +7,7 @@
 
 A step integrates the accelerations that the closures allow, then projects position and velocity
 onto the nearest closed state in the metric of the mass matrix. The projection is as small as the
-integrator's error: the order is kept, and the closures do not drift.
+integrator's error: the order is kept, and the closures do not drift. The base is fixed.
 
 Far from singular postures a step is a compiled program (`core/algorithms/closed_chain_step.py`);
 near one, and where friction is stiff, singular values are computed

@@ -5,7 +5,7 @@
     run.t, run.q, run.qd
 
 Compiled steps process the arms side by side. The result of an arm has the same bits for any batch,
-any number of threads, and any process.
+any number of threads, and any process. The base is fixed.
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ class ContinuousArm:
     def __init__(self, simulator: Simulator, torque: Callable[[float, Array, Array], ArrayLike]):
         """Use the present payloads; raises ValueError unless joint models are functions of x."""
         _require_smooth_joint_models(simulator)
-        self._body, self._torque = simulator.body, torque
+        self._body, self._torque, self._base = simulator.body, torque, simulator.base
+        # s, of the motion of the base before that of the arm
+        self._ahead = (simulator.base_steps - simulator.steps) * simulator.time_step
         self._n = len(simulator.q)
         self._limit = simulator.arm.model.effort_limit
 
@@ -59,6 +61,8 @@ class ContinuousArm:
     def rate(self, t: float, x: Array) -> Array:
         """Return dx/dt (2m,)."""
         y, yd = np.split(x, 2)
+        if self._base is not None:
+            self._base.hold(t + self._ahead)
         force = self._body.force(self.effort(t, x), None) - joint_friction(
             *self._body.friction, yd
         )
@@ -103,7 +107,15 @@ def advance(
     y, yd = np.split(x[-1].copy(), 2)
     balance = Balance.start(*simulator.body.energy(y, yd))
     simulator.restore(
-        replace(start, y=y, yd=yd, steps=start.steps + steps, effort=efforts[-1], balance=balance)
+        replace(
+            start,
+            y=y,
+            yd=yd,
+            steps=start.steps + steps,
+            base_steps=start.base_steps + steps,
+            effort=efforts[-1],
+            balance=balance,
+        )
     )
     return t, x, efforts
 

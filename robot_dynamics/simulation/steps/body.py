@@ -97,7 +97,13 @@ class Body(Protocol):
         """Return ydd (m,) without friction."""
 
     def energy(self, y: Array, yd: Array) -> Energy:
-        """Return the energy."""
+        """Return the energy; on a moving base that relative to it, without gravity's."""
+
+    def weight_work(self, y: Array, after: Array) -> float:
+        """Return the work [J] of weight and inertial forces over a step if the base moves, else 0.
+
+        Gravity of a fixed base is part of the energy.
+        """
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> BodyStep:
         """Return steps of at most h [s] of an explicit integrator with a part of the friction."""

@@ -41,13 +41,14 @@ from robot_dynamics.simulation.steps.body import (
     fastest_of,
     slowed_by_arrays,
 )
+from robot_dynamics.simulation.steps.held_base import HeldBase, on_base, weight_work
 
 
 class ElasticArm:
     """A `Body` of links and motors."""
 
-    def __init__(self, arm: Dynamics, elasticity: Elasticity):
-        """Use friction and rotors of the arm's model.
+    def __init__(self, arm: Dynamics, elasticity: Elasticity, base: HeldBase | None = None):
+        """Use friction and rotors of the arm's model. The base is fixed if it is None.
 
         Raises:
             ModelError: a motor without inertia, a stiffness that is not positive, a negative
@@ -56,11 +57,12 @@ class ElasticArm:
         model = arm.model
         n, still = model.n, np.zeros(model.n)
         self.arm, self.n = arm, n
-        self._links = Dynamics(
+        links = Dynamics(
             replace(model, reflected_inertia=still),
             snap=arm.programs.snap,
             backend=arm.programs.backend,
         )
+        self._links = on_base(links, base)
         self._B = model.reflected_inertia
         if not np.all(self._B > 0):
             name = model.joint_names[int(np.argmin(self._B))]
@@ -83,7 +85,9 @@ class ElasticArm:
         """Return the body with the payloads that `load` adds to an arm."""
         other = ElasticArm.__new__(ElasticArm)
         other.__dict__.update(self.__dict__)
-        other.arm, other._links = load(self.arm), load(self._links)
+        links = self._links
+        other.arm = load(self.arm)
+        other._links = load(links) if isinstance(links, Dynamics) else links.carrying(load)
         return other
 
     def start(self, q: Array, qd: Array) -> State:
@@ -133,6 +137,10 @@ class ElasticArm:
         stretch = q - y[n:]
         spring = 0.5 * float(stretch @ (self._k * stretch))
         return Energy(kinetic, float(self._links.potential_energy(q)), spring)
+
+    def weight_work(self, y: Array, after: Array) -> float:
+        """Return the work of weight and inertial forces on a moving base over a step, J."""
+        return weight_work(self._links, y[: self.n], after[: self.n])
 
     def slowed(
         self, y: Array, yd: Array, force: Array, h: float, dry: DryFriction

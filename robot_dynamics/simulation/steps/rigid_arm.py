@@ -17,6 +17,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms import Terms
 from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.simulation_step import State, held_friction
+from robot_dynamics.core.compiled_robot import CompiledRobot
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import Friction
 from robot_dynamics.core.friction.impulses import DryFriction
@@ -24,6 +25,7 @@ from robot_dynamics.core.programs import Robot, Scalars
 from robot_dynamics.core.rollout import MOST_COUPLED
 from robot_dynamics.simulation.converged import solved
 from robot_dynamics.simulation.steps.body import BodyStep, Energy, FrictionPart, slowed_by_arrays
+from robot_dynamics.simulation.steps.held_base import HeldBase, on_base, weight_work
 
 
 class RigidArm:
@@ -36,9 +38,10 @@ class RigidArm:
     springs = None
     fastest = 0.0
 
-    def __init__(self, arm: Dynamics):
-        """Use the friction of the arm's model."""
-        self.arm = arm
+    def __init__(self, arm: Dynamics, base: HeldBase | None = None):
+        """Use the friction of the arm's model. The base is fixed if it is None."""
+        self.arm, self._base = arm, base
+        self._on_base = on_base(arm, base)
         self._with_friction = {
             'viscous': arm.without_dry_friction(),
             'none': arm.without_friction(),
@@ -54,7 +57,8 @@ class RigidArm:
         """Return the body with the payloads that `load` adds to an arm."""
         other = RigidArm.__new__(RigidArm)
         # Arms with different payloads share their programs.
-        other.arm = load(self.arm)
+        other.arm, other._base = load(self.arm), self._base
+        other._on_base = on_base(other.arm, self._base)
         other._with_friction = {kind: load(arm) for kind, arm in self._with_friction.items()}
         other.lower, other.upper = self.lower, self.upper
         return other
@@ -69,7 +73,7 @@ class RigidArm:
 
     def terms(self, q: Array, qd: Array) -> Terms:
         """Return M (n, n), C (n, n) and g (n,)."""
-        return self.arm.terms(q, qd)
+        return self._on_base.terms(q, qd)
 
     def mass_matrix(self, q: Array) -> Array:
         """Return M (n, n)."""
@@ -77,11 +81,16 @@ class RigidArm:
 
     def acceleration(self, q: Array, qd: Array, torque: Array) -> Array:
         """Return qdd (n,) without friction."""
-        return self.arm.forward_dynamics(q, qd, torque)
+        return self._on_base.forward_dynamics(q, qd, torque)
 
     def energy(self, q: Array, qd: Array) -> Energy:
         """Return the energy."""
-        return Energy(float(self.arm.kinetic_energy(q, qd)), float(self.arm.potential_energy(q)))
+        on_base = self._on_base
+        return Energy(float(on_base.kinetic_energy(q, qd)), float(on_base.potential_energy(q)))
+
+    def weight_work(self, q: Array, after: Array) -> float:
+        """Return the work of weight and inertial forces on a moving base over a step, J."""
+        return weight_work(self._on_base, q, after)
 
     def slowed(
         self, q: Array, qd: Array, torque: Array, h: float, dry: DryFriction
@@ -91,6 +100,7 @@ class RigidArm:
             return slowed_by_arrays(self, q, qd, torque, h, dry)
         given = [x for x in dry if x is not None]
         rounds, time_step = self._rounds(len(given)), np.array([h])
+        given += [] if self._base is None else [self._base.now]
         return solved(lambda s: rounds(q, qd, torque, time_step, s, *given), qd)
 
     @made_once
@@ -106,11 +116,19 @@ class RigidArm:
             names = ('q', 'qd', 'tau', 'time_step', 's', *DryFriction._fields[:given])
             inputs = {**dict.fromkeys(names, self.arm.model.n), 'time_step': 1}
             key = f'held_friction of {given}'
-            return self.arm.programs.compiled(key, rounds, inputs, result=FrictionStep).call
+            programs = self._robot(self.arm).programs
+            return programs.compiled(key, rounds, inputs, result=FrictionStep).call
 
         return functools.cache(compiled)
 
     def stepper(self, integrator: str, friction: FrictionPart, h: float) -> BodyStep:
         """Return compiled steps of an explicit integrator with a part of the friction."""
-        step = self._with_friction[friction].simulation_step(integrator).call
-        return lambda q, qd, torque, h: step(q, qd, torque, np.array([h]))
+        step = self._robot(self._with_friction[friction]).simulation_step(integrator).call
+        base = self._base
+        if base is None:
+            return lambda q, qd, torque, h: step(q, qd, torque, np.array([h]))
+        return lambda q, qd, torque, h: step(q, qd, torque, np.array([h]), base.now)
+
+    def _robot(self, arm: Dynamics) -> CompiledRobot:
+        """Return the arm whose programs take the motion of the base, if it moves."""
+        return arm if self._base is None else arm.on_moving_base()
