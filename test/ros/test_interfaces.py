@@ -98,7 +98,7 @@ def interfaces(graph, name):
     module = import_module(f'robot_dynamics.ros.nodes.{name}')
     node = graph.start(getattr(module, class_name), **options)
     subscriptions = [*node.subscriptions]
-    if 'base_motion.source' in node._parameters:  # each source has topics of its own
+    if node.has_parameter('base_motion.source'):  # each source has topics of its own
         for source in ('imu', 'odometry', 'command'):
             moving = graph.start(
                 getattr(module, class_name), base_motion__source=source, autostart=False
