@@ -12,7 +12,12 @@ from robot_dynamics.common.reporting.tables import aligned
 from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.core.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.core.model.joint_values import unit_of
-from robot_dynamics.identification.estimation.base_fit import PARAMETERS, BaseEstimate
+from robot_dynamics.identification.estimation.base_fit import (
+    DETERMINED,
+    PARAMETERS,
+    PREDICTED,
+    BaseEstimate,
+)
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.identification_records import (
     DERIVED,
@@ -126,8 +131,10 @@ def _usage(found: Identification) -> list[str]:
     after = '' if found.validation.source == 'test' else ', all of them after the validation'
     lines = [
         f'{signals.samples} samples fitted{after}, low-pass at {signals.cutoff:.3g} Hz; '
-        f'{int(base.determined.sum())} of {len(base.value)} base parameters determined, condition '
-        f'number {base.condition:.3g}'
+        f'{int(base.determined.sum())} of {len(base.value)} base parameters determined: their '
+        f'standard errors change no effort by more than {100 * PREDICTED:g} % of its deviation; '
+        f'{int(base.surpasses.sum())} alone are known {1 / DETERMINED:g} times better than by the '
+        f'description; condition number {base.condition:.3g}'
     ]
     if (periods := signals.periods) is not None:
         lines.append(
@@ -291,6 +298,8 @@ def _base_parameters(base: BaseEstimate) -> list[dict[str, Any]]:
             'urdf': base.prior[k],
             'physical': base.physical[k],
             'determined': base.determined[k],
+            'effect': base.effect[k],
+            'surpasses_description': base.surpasses[k],
         }
         for k, name in enumerate(base.names)
     ]
@@ -318,6 +327,7 @@ def _excitation(found: Identification) -> dict[str, Any]:
         'condition': base.condition,
         'base_parameters': len(base.value),
         'determined': base.determined.sum(),
+        'surpassing_description': base.surpasses.sum(),
         'moving': names[found.drives.excited].tolist(),
     }
 
