@@ -29,6 +29,7 @@ from robot_dynamics.identification.estimation.excitation_check import (
     refused,
     require_prediction,
 )
+from robot_dynamics.identification.estimation.friction_regressions import with_unlike_motions
 from robot_dynamics.identification.estimation.identification_records import (
     Identification,
     PayloadRecording,
@@ -124,4 +125,4 @@ def identify(
     result = fits[0][0]
     if rows.source != 'test':
         task, result = fitted_to_all(task, progress)
-    return identification(task, result, validation, refusals.overridden)
+    return identification(task, with_unlike_motions(result), validation, refusals.overridden)
