@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choice of friction by residuals held out: the law of the recording, never one without need."""
 
+import argparse
+import time
+
 import numpy as np
 import pytest
 from arms_to_identify import load_memory, recorded, wrong
 from tiers import soak
 
+from robot_dynamics.cli.identify import add_identify_options
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.estimation import identify
+from robot_dynamics.identification.estimation.friction_choice import AUTO, CHOICES
 from robot_dynamics.urdf.loading import load_urdf
 
 ELBOW = load_urdf(share_file('urdf/planar_2r.urdf'))
@@ -19,6 +24,36 @@ def mirrored(one, side):
     from dataclasses import replace
 
     return replace(one, q=side * one.q, qd=side * one.qd, effort=side * one.effort)
+
+
+def test_the_law_is_chosen_unless_it_is_given():
+    friction = load_memory([0.4, 0.4], [0.5, 0.5], [0.2, 0.2])
+    one = recorded(wrong(ELBOW), duration=16.0, rate=200.0, friction=friction, noise=0.003)
+    found, given = (
+        identify(Dynamics(ELBOW), one, cutoff=8.0, **options).friction
+        for options in ({}, {'friction': 'coulomb'})
+    )
+    assert found.law.name == 'load_memory'
+    assert [*found.held_out] == [*CHOICES]
+    assert given.law.name == 'coulomb'
+    parser = argparse.ArgumentParser()
+    add_identify_options(parser)
+    assert parser.parse_args(['run']).friction == AUTO
+
+
+@pytest.mark.slow
+def test_the_choice_takes_at_most_three_times_as_long():
+    panda = load_urdf(share_file('urdf/panda.urdf'), tip_link='panda_link8')
+    friction = load_memory([2.0] * 7, [1.5] * 7, [0.05] * 7)
+    arm, one = Dynamics(panda), recorded(wrong(panda), rate=1000.0, friction=friction)
+    identify(arm, one, friction='coulomb')  # compiles
+
+    def seconds(law):
+        start = time.process_time()
+        identify(arm, one, friction=law)
+        return time.process_time() - start
+
+    assert seconds(AUTO) < 3 * seconds('coulomb')
 
 
 @pytest.mark.slow
