@@ -3,6 +3,7 @@
 
 import numpy as np
 
+from robot_dynamics.common.spatial import rpy
 from robot_dynamics.core.model.robot_model import RobotModel
 
 INERTIAL = (
@@ -40,11 +41,8 @@ def vector(values) -> str:
 
 
 def origin(T) -> str:
-    """Return the <origin> of a pose (4, 4): R = Rz(yaw) Ry(pitch) Rx(roll)."""
-    R = T[:3, :3]
-    roll, yaw = np.arctan2(R[2, 1], R[2, 2]), np.arctan2(R[1, 0], R[0, 0])
-    pitch = np.arctan2(-R[2, 0], np.hypot(R[0, 0], R[1, 0]))
-    return f'<origin xyz="{vector(T[:3, 3])}" rpy="{vector((roll, pitch, yaw))}"/>'
+    """Return the <origin> of a pose (4, 4)."""
+    return f'<origin xyz="{vector(T[:3, 3])}" rpy="{vector(rpy(T[:3, :3]))}"/>'
 
 
 def inertial(mass, com, inertia_com) -> str:

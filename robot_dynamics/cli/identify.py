@@ -71,8 +71,8 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     fit.add_argument(
         '--friction',
         choices=[*LAWS, AUTO],
-        default='coulomb',
-        help='friction law; auto: the one with the least residual held out (coulomb)',
+        default=AUTO,
+        help='friction law; auto: the one with the least residual held out (auto)',
     )
     fit.add_argument('--test', type=Path, help='recording for validation (the last third)')
     result = parser.add_argument_group('the result')

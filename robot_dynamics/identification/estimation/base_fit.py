@@ -30,6 +30,7 @@ from robot_dynamics.identification.estimation.pseudo_inertia import PRIOR, descr
 PARAMETERS = ('m', 'mx', 'my', 'mz', 'Ixx', 'Ixy', 'Ixz', 'Iyy', 'Iyz', 'Izz')
 SHOWN = 1e-6  # least coefficient of a combination that is named
 DETERMINED = 0.2  # of the standard deviation by the description alone: the motion excites it
+PREDICTED = 0.1  # of the deviation of an effort: a smaller error of a parameter predicts it
 
 
 class BaseEstimate(NamedTuple):
@@ -43,6 +44,8 @@ class BaseEstimate(NamedTuple):
         prior: of the description.
         prior_error: its standard deviation as the fit weights it.
         physical: of the physically consistent fit.
+        effect: largest change of a joint's effort by the standard error, relative to the standard
+            deviation of the effort; inf if the motion does not excite the parameter.
         condition: of the regressor with columns of unit length.
     """
 
@@ -54,11 +57,17 @@ class BaseEstimate(NamedTuple):
     prior: Array
     prior_error: Array
     physical: Array
+    effect: Array
     condition: float
 
     @property
     def determined(self) -> Array:
-        """(b,) bool: the recording tells more than the description."""
+        """(b,) bool: the efforts of such motion are predicted in spite of its error."""
+        return np.asarray(self.effect < PREDICTED)
+
+    @property
+    def surpasses(self) -> Array:
+        """(b,) bool: the recording tells more than the description of this parameter alone."""
         return np.asarray(self.error < DETERMINED * self.prior_error)
 
     def combination(self, k: int) -> dict[str, float]:
@@ -92,8 +101,31 @@ def base_estimate(arm: Dynamics, fit: Fit) -> BaseEstimate:
         prior=grouping @ described[:number],
         prior_error=_prior_error(arm, fit, grouping),
         physical=grouping @ fitted[:number],
+        effect=_effects(fit, base, error),
         condition=condition,
     )
+
+
+def _base_columns(fit: Fit, base: BaseParameters, j: int) -> Array:
+    """Return the columns (K, b) of the effort of joint j by the base parameters."""
+    terms, x = fit.terms, fit.estimate
+    rotors = np.zeros((len(terms.Y), len(x.gain)))
+    rotors[:, j] = x.gain[j] * terms.qdd[:, j] * fit.problem.excited[j]
+    return np.column_stack([x.gain[j] * terms.Y[:, j], rotors])[:, base.columns]
+
+
+def _effects(fit: Fit, base: BaseParameters, error: Array) -> Array:
+    """Return the largest change (b,) of an effort by errors (b,), relative to its deviation.
+
+    Offsets take up constant efforts.
+    """
+    effort = fit.terms.effort
+    change = np.zeros(len(error))
+    for j in np.flatnonzero(effort.std(axis=0) > 0).tolist():
+        of_unit = _base_columns(fit, base, j).std(axis=0)
+        seen = of_unit > RANK * effort[:, j].std()
+        change[seen] = np.maximum(change[seen], error[seen] * of_unit[seen] / effort[:, j].std())
+    return np.asarray(np.where(np.isfinite(error), change, np.inf))
 
 
 def _base_equations(fit: Fit, base: BaseParameters, j: int) -> tuple[Array, Array]:
@@ -102,9 +134,7 @@ def _base_equations(fit: Fit, base: BaseParameters, j: int) -> tuple[Array, Arra
     They are orthogonal to what friction and offset explain, and compressed by QR.
     """
     problem, terms, x = fit.problem, fit.terms, fit.estimate
-    rotors = np.zeros((len(terms.Y), len(x.gain)))
-    rotors[:, j] = x.gain[j] * terms.qdd[:, j] * problem.excited[j]
-    inertial = np.column_stack([x.gain[j] * terms.Y[:, j], rotors])[:, base.columns]
+    inertial = _base_columns(fit, base, j)
     others = terms.of_recordings()
     if problem.excited[j]:
         others = np.column_stack([others, terms.features[:, j]])

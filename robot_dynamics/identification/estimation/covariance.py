@@ -155,6 +155,23 @@ def small_sample_factor(blocks: int) -> float:
     return float(t.ppf(norm.cdf(3), blocks - 1) / 3)
 
 
+def regressed(features: Array, right: Array, weight: Array, block: Array) -> tuple[Array, Array]:
+    """Return coefficients (terms,) of features beside an offset, and their standard deviations.
+
+    Args:
+        features: (K, terms).
+        right: (K,) right-hand side.
+        weight: (K,) of the rows.
+        block: (K,) number of the block of time; residuals of different blocks are independent.
+    """
+    F = weight[:, None] * np.column_stack([features, np.ones(len(features))])
+    G = np.linalg.pinv(F.T @ F, rcond=1e-10, hermitian=True)
+    x = G @ F.T @ (weight * right)
+    scores = (F * (weight * right - F @ x)[:, None]).T
+    sums = np.array([np.bincount(block, score) for score in scores])
+    return x[:-1], np.sqrt((G @ sums @ sums.T @ G).diagonal())[:-1]
+
+
 def _between(terms: Terms, weight: Array, x: Estimate, recordings: Array) -> Array:
     """Return the variance (n, terms) of the friction coefficients between recordings.
 
@@ -165,13 +182,8 @@ def _between(terms: Terms, weight: Array, x: Estimate, recordings: Array) -> Arr
         found = []
         for number in recordings:
             rows = terms.recording == number
-            F = np.column_stack([terms.features[rows, j], np.ones(rows.sum())])
-            F, r = weight[rows, j, None] * F, weight[rows, j] * residual[rows, j]
-            G = np.linalg.pinv(F.T @ F, rcond=1e-10, hermitian=True)
-            change = G @ F.T @ r
-            scores = (F * (r - F @ change)[:, None]).T
-            sums = np.array([np.bincount(terms.block[rows], score) for score in scores])
-            found.append((change[:-1], np.sqrt((G @ sums @ sums.T @ G).diagonal())[:-1]))
+            columns = terms.features[rows, j], residual[rows, j], weight[rows, j]
+            found.append(regressed(*columns, terms.block[rows]))
         values, errors = (np.array(part) for part in zip(*found, strict=True))
         for k in np.flatnonzero((errors > 0).all(axis=0)):
             variance[j, k] = pooled(values[:, k], errors[:, k]).between

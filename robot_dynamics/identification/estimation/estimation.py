@@ -29,6 +29,8 @@ from robot_dynamics.identification.estimation.excitation_check import (
     refused,
     require_prediction,
 )
+from robot_dynamics.identification.estimation.friction_choice import AUTO
+from robot_dynamics.identification.estimation.friction_regressions import with_unlike_motions
 from robot_dynamics.identification.estimation.identification_records import (
     Identification,
     PayloadRecording,
@@ -60,7 +62,7 @@ def identify(
     recordings: Recording | Sequence[Recording],
     *,
     efforts: str | None = None,
-    friction: str = 'coulomb',
+    friction: str = AUTO,
     test: Recording | None = None,
     effort_scale: ArrayLike | Mapping[str, float] | None = None,
     effort_gravity_compensated: bool = False,
@@ -81,7 +83,8 @@ def identify(
         efforts: 'torques' of the drives; 'currents' of the motors, one unknown gain per joint; or
             'link-side' torques, measured behind the rotors. None: by the unit of the recordings,
             torques if it is unknown.
-        friction: a name of `core.friction.laws.LAWS`, or 'auto'.
+        friction: a name of `core.friction.laws.LAWS`, or 'auto': the law with the least residual
+            held out.
         test: another recording for the validation; the last third of each if None, or, if they are
             short, blocks.
         effort_scale: recorded effort times this is N m or N; one number or (n,). With currents it
@@ -124,4 +127,4 @@ def identify(
     result = fits[0][0]
     if rows.source != 'test':
         task, result = fitted_to_all(task, progress)
-    return identification(task, result, validation, refusals.overridden)
+    return identification(task, with_unlike_motions(result), validation, refusals.overridden)

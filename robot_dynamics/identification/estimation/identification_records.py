@@ -106,7 +106,8 @@ class Identification:
     """Result of `identify`.
 
     Attributes:
-        model: the identified robot, with viscous and Coulomb friction and rotors.
+        model: the identified robot, with rotors and the viscous and Coulomb friction that come
+            closest to the law.
         description: the robot as described.
         coupling: of its joints: joints of model and description, friction and drives are the
             motors then.

@@ -9,10 +9,16 @@ import numpy as np
 
 from robot_dynamics.common.reporting.numbers import measured, three_digits
 from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.core.friction.laws import STRIBECK_SPEED, TERMS
 from robot_dynamics.core.model.joint_values import unit_of
-from robot_dynamics.identification.estimation.base_fit import PARAMETERS, BaseEstimate
+from robot_dynamics.identification.estimation.base_fit import (
+    DETERMINED,
+    PARAMETERS,
+    PREDICTED,
+    BaseEstimate,
+)
 from robot_dynamics.identification.estimation.covariance import INEXACT
 from robot_dynamics.identification.estimation.identification_records import (
     DERIVED,
@@ -26,9 +32,11 @@ from robot_dynamics.identification.estimation.identified_validation import (
     UNKNOWN,
     Validation,
 )
+from robot_dynamics.identification.estimation.parameter_fit import FEWEST
 from robot_dynamics.identification.recordings.periods import Averaged
 
 CERTAIN = 4.0  # standard deviations
+STOPS = 3  # of a joint, at least: fewer hardly test friction at standstill
 
 
 def text(found: Identification) -> str:
@@ -126,8 +134,10 @@ def _usage(found: Identification) -> list[str]:
     after = '' if found.validation.source == 'test' else ', all of them after the validation'
     lines = [
         f'{signals.samples} samples fitted{after}, low-pass at {signals.cutoff:.3g} Hz; '
-        f'{int(base.determined.sum())} of {len(base.value)} base parameters determined, condition '
-        f'number {base.condition:.3g}'
+        f'{int(base.determined.sum())} of {len(base.value)} base parameters determined: their '
+        f'standard errors change no effort by more than {100 * PREDICTED:g} % of its deviation; '
+        f'{int(base.surpasses.sum())} alone are known {1 / DETERMINED:g} times better than by the '
+        f'description; condition number {base.condition:.3g}'
     ]
     if (periods := signals.periods) is not None:
         lines.append(
@@ -169,13 +179,28 @@ def _reservations(found: Identification) -> list[str]:
             'standard errors allow for an unknown scale of the efforts of each joint: 1 ± '
             f'{INEXACT:g}'
         )
+    stops = int(_stops(found.fit.terms.moving).max())
+    if found.friction.law.memory and stops < STOPS:
+        lines.append(
+            f'the joints come to rest {stops} times at most: friction at standstill, which the '
+            'law keeps from the motion before, is hardly tested; record a motion with several '
+            'stops if the arm rests in its work'
+        )
     if late := _lagging(found):
+        chosen = len(found.friction.held_out) > 1
         lines.append(
             f'{", ".join(late)}: rotor inertia below zero by least squares, friction follows '
-            f'another law than {found.friction.law.name} (--friction auto); standard errors '
-            'assume this law'
+            f'another law than {found.friction.law.name}{"" if chosen else " (--friction auto)"}; '
+            'standard errors of inertial parameters assume this law'
         )
     return lines
+
+
+def _stops(moving: Array) -> Array:
+    """Return how often each joint (n,) rests for FEWEST rows after motion, by a mask (K, n)."""
+    windows = np.lib.stride_tricks.sliding_window_view(~moving[1:], FEWEST, axis=0)
+    still = np.asarray(windows.all(axis=-1))
+    return np.asarray((moving[: len(still)] & still).sum(axis=0))
 
 
 def _lagging(found: Identification) -> list[str]:
@@ -291,6 +316,8 @@ def _base_parameters(base: BaseEstimate) -> list[dict[str, Any]]:
             'urdf': base.prior[k],
             'physical': base.physical[k],
             'determined': base.determined[k],
+            'effect': base.effect[k],
+            'surpasses_description': base.surpasses[k],
         }
         for k, name in enumerate(base.names)
     ]
@@ -318,6 +345,7 @@ def _excitation(found: Identification) -> dict[str, Any]:
         'condition': base.condition,
         'base_parameters': len(base.value),
         'determined': base.determined.sum(),
+        'surpassing_description': base.surpasses.sum(),
         'moving': names[found.drives.excited].tolist(),
     }
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.friction.laws import FrictionLaw
 from robot_dynamics.core.model.inertia import from_parameters
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.estimation.base_fit import DETERMINED, base_estimate
 from robot_dynamics.identification.estimation.described_problem import SCALE_CERTAIN
 from robot_dynamics.identification.estimation.equations import Estimate
+from robot_dynamics.identification.estimation.friction_regressions import as_coulomb
 from robot_dynamics.identification.estimation.identification_records import (
     DERIVED,
     FittedSignals,
@@ -110,7 +110,7 @@ def identification(
     gains_known = problem.gains and found.known.all()
     payload = inputs.recordings.payload
     return Identification(
-        model=_model(inputs.arm.model, found.value, problem.law),
+        model=_model(inputs.arm.model, found.value, as_coulomb(result)),
         description=inputs.arm.model,
         coupling=inputs.coupling,
         efforts=inputs.efforts,
@@ -131,17 +131,23 @@ def identification(
     )
 
 
-def _model(model: RobotModel, x: Estimate, law: FrictionLaw) -> RobotModel:
-    """Return the description with the parameters of an estimate in SI units."""
+def _model(model: RobotModel, x: Estimate, friction: Array) -> RobotModel:
+    """Return the description with the parameters of an estimate in SI units.
+
+    Args:
+        model: the description.
+        x: the estimate.
+        friction: (n, 2) viscous and dry, in units of the effort.
+    """
     found = [from_parameters(parameters) for parameters in x.theta.reshape(-1, 10)]
-    friction = dict(zip(law.terms, x.friction.T, strict=True))
+    viscous, coulomb = x.gain * friction.T
     return replace(
         model,
         mass=np.array([body.mass for body in found]),
         com=np.array([body.com for body in found]),
         inertia_com=np.array([body.inertia_com for body in found]),
-        viscous=friction['viscous'],
-        coulomb=friction['coulomb'],
+        viscous=viscous,
+        coulomb=coulomb,
         reflected_inertia=x.rotor,
     )
 

@@ -79,7 +79,7 @@ class EffortOptions(NamedTuple):
 class FitOptions(NamedTuple):
     """What is given about the fit, as for `identify`."""
 
-    friction: str = 'coulomb'
+    friction: str = AUTO
     cutoff: float | None = None  # Hz
     kept: Array | None = None  # (nb, 10)
 

@@ -6,11 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from arms_to_identify import load_memory, recorded, wrong
+from c_compilers import each_compiler, run_c
 from tiers import soak
 
 from robot_dynamics import cli
 from robot_dynamics.common.resources import bundled_robots, share_file
+from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.inertia import Inertial, inconsistency
+from robot_dynamics.export.c_header import c_files
+from robot_dynamics.export.functions import functions
 from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.urdf.loading import load_urdf
@@ -65,3 +69,30 @@ def test_outputs_are_read_back(tmp_path, capsys, name, efforts):
     words += ['--params', written.with_suffix('.yaml'), '--max-relative', '0.2']
     assert cli.main(list(map(str, words))) == 0
     assert 'PASS: no residual is larger than allowed' in capsys.readouterr().out
+
+
+@each_compiler
+@pytest.mark.slow
+def test_the_law_chosen_by_default_is_read_by_nodes_and_exported_to_c(tmp_path, capsys, kind):
+    urdf = share_file('urdf/planar_2r.urdf')
+    true = wrong(load_urdf(urdf), rotor_inertia=0.1 * np.ones(2))
+    friction = load_memory([0.5, 0.5], [0.4, 0.4], [0.1, 0.1])
+    write(tmp_path / 'run.csv', recorded(true, 1, rate=200.0, friction=friction, noise=0.003))
+    written = tmp_path / 'a.urdf'
+    words = ['identify', tmp_path / 'run.csv', '--robot', urdf, '--output', written]
+    assert cli.main(list(map(str, words))) == 0
+    assert 'friction law load_memory' in capsys.readouterr().out
+    model = load_urdf(written, strict_inertials=True)
+    found = read_parameters(written.with_suffix('.yaml'), MeasuredParameters).friction(model)
+    assert found.law.name == 'load_memory'
+    for term, value in friction.coefficients.items():
+        np.testing.assert_allclose(found.coefficients[term], value, rtol=0.1)
+    # A header has viscous and Coulomb friction: that of the URDF, with a mean load.
+    assert (model.coulomb > 1.2 * found.coefficients['coulomb']).all()
+    exported = functions(Dynamics(model), ['friction_torque'])
+    for name, text in c_files(
+        Dynamics(model), exported, 'arm', 'double', version='0', self_test=True
+    ).items():
+        (tmp_path / name).write_text(text)
+    printed = run_c(kind, tmp_path / 'arm_self_test.c', tmp_path / 't')
+    assert printed.endswith('PASSED\n')
