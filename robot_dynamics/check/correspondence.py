@@ -27,10 +27,12 @@ from robot_dynamics.core.model.robot_model import RobotModel
 ANGLE, LENGTH = 2e-3, 2e-4  # rad and m, of axes and zeros
 # Directions and lengths below which an axis does not determine an angle about another one.
 SINE, LEVER = 0.1, 1e-3
+ROUNDING = 1e-12  # of the product of unit vectors that are parallel
 # Costs of differences: in a tie an inertia is to blame before a zero, a zero before an axis. Link
 # frames decide between an inertia and a zero where all else explains as much.
 WRONG_AXIS, WRONG_ZERO, WRONG_INERTIA, OTHER_FRAME = 110, 105, 100, 10
 WIDTH = 24  # explanations that are kept from body to body
+FITS, FIT = 20, 1e-7  # iterations of the fit of a base; residual with the largest weight
 
 
 @dataclass(frozen=True)
@@ -115,16 +117,25 @@ def correspondence(A: RobotModel, B: RobotModel, bodies: Sequence[int]) -> Corre
 
 
 def _fitted_base(A: RobotModel, B: RobotModel, bodies: Sequence[int]) -> Array:
-    """Return the pose (4, 4) of B's base in A's with which all axes at q = 0 are closest."""
+    """Return the pose (4, 4) of B's base in A's with which most axes at q = 0 agree.
+
+    Least absolute residuals, by weights: a few axes that are elsewhere have no effect.
+    """
     (z_a, p_a), (z_b, p_b) = _lines_at_zero(A), _lines_at_zero(B)
     z_b, p_b = z_b[list(bodies)], p_b[list(bodies)]
-    # Kabsch: R = U diag(1, 1, det) V^T of sum z_a z_b^T
-    U, _, Vt = np.linalg.svd(z_a.T @ z_b)
-    R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
-    # (1 - z z^T) (R p_b + t - p_a) = 0
     N = np.eye(3) - z_a[:, :, None] * z_a[:, None, :]
-    gap = np.einsum('kij,kj->ki', N, p_a - p_b @ R.T)
-    return pose(R, np.linalg.lstsq(N.reshape(-1, 3), gap.ravel(), rcond=None)[0])
+    w = np.ones((2, len(z_a)))  # of directions and of places
+    for _ in range(FITS):
+        # Kabsch: R = U diag(1, 1, det) V^T of sum w z_a z_b^T
+        U, _, Vt = np.linalg.svd((w[0, :, None] * z_a).T @ z_b)
+        R = U @ np.diag([1.0, 1.0, np.linalg.det(U @ Vt)]) @ Vt
+        # w (1 - z z^T) (R p_b + t - p_a) = 0
+        gap = np.einsum('kij,kj->ki', N, p_a - p_b @ R.T)
+        left, right = w[1, :, None, None] * N, w[1, :, None] * gap
+        t = np.linalg.lstsq(left.reshape(-1, 3), right.ravel(), rcond=None)[0]
+        errors = np.linalg.norm([z_a - z_b @ R.T, gap - N @ t], axis=2)
+        w = 1 / np.maximum(errors, FIT)
+    return pose(R, t)
 
 
 def _lines_at_zero(model: RobotModel) -> tuple[Array, Array]:
@@ -149,7 +160,13 @@ class _Step:
     def __init__(self, A: RobotModel, B: RobotModel, bodies: Sequence[int], i: int):
         self.A, self.B, self.i, self.j = A, B, i, bodies[i]
         self.axis = A.axis[i]
-        self.children = [(c, bodies[c]) for c in range(A.nb) if A.parent[c] == i]
+        self.is_root = A.parent[i] < 0 and np.count_nonzero(A.parent < 0) == 1
+        children = [c for c in range(A.nb) if A.parent[c] == i]
+        # The next axis may be off itself, so those after it count as well.
+        after = [c for c in range(A.nb) if A.parent[c] in children]
+        self.next = [c for c in range(A.nb) if c != i] if self.is_root else [*children, *after]
+        self.lines_a = [_line(A, c, i) for c in self.next]
+        self.lines_b = [_line(B, bodies[c], self.j) for c in self.next]
         self.body = A.inertial(i)
         self.T_a = pose(*A.joint_transform(i, A.s0[i]))
         self.T_b = pose(*B.joint_transform(self.j, B.s0[self.j]))
@@ -159,31 +176,59 @@ class _Step:
         T_b = Q_parent @ self.T_b
         z, p = self.T_a[:3, :3] @ self.axis, self.T_a[:3, 3]
         z_b = T_b[:3, :3] @ self.B.axis[self.j]
-        reverse = -1 if z @ z_b < 0 else 1
-        z_b = reverse * z_b
-        angle = math.atan2(float(np.linalg.norm(np.cross(z_b, z))), float(z @ z_b))
+        sign = -1 if z @ z_b < 0 else 1
+        angle = math.atan2(float(np.linalg.norm(np.cross(z_b, z))), float(sign * z @ z_b))
         # The point of B's axis next to the origin of the body frame of A.
         nearest = T_b[:3, 3] + z_b * (z_b @ (p - T_b[:3, 3]))
         distance = float(np.linalg.norm(nearest - p)) if self.A.revolute[self.i] else 0.0
         off = angle > ANGLE or distance > LENGTH
-        corrections = [np.eye(4)]
-        if off:
-            R = _smallest_turn(z_b, z)
-            corrections.append(
-                pose(
-                    R, (p if distance else T_b[:3, 3]) - R @ (nearest if distance else T_b[:3, 3])
-                )
-            )
-        for number, K in enumerate(corrections):
-            Q = inverse_pose(self.T_a) @ K @ T_b
-            for turn, slide in ((0.0, 0.0), *self._screws(Q)):
-                G = pose(axis_rotation(self.axis, turn), self.axis * slide)
-                undo = self.T_a @ G @ inverse_pose(self.T_a) @ K
-                cost = WRONG_AXIS * off + WRONG_ZERO * ((turn != 0) + (slide != 0))
+        yield from self._screwed(np.eye(4), T_b, (angle, distance, sign, False))
+        # Signs of directions that are turned onto that of A; a base may be upside down.
+        for reverse in ([sign] if off else []) + ([-sign] if self.is_root else []):
+            R = _smallest_turn(reverse * z_b, z)
+            K = pose(R, p - R @ nearest)
+            yield from self._screwed(K, T_b, (angle, distance, reverse, True))
+
+    def _screwed(
+        self, K: Array, T_b: Array, line: tuple[float, float, int, bool]
+    ) -> Iterator[Place]:
+        """Yield the places of the body with a correction of its axis, and screws along it.
+
+        Args:
+            K: (4, 4) the correction, in the frame of the parent.
+            T_b: (4, 4) the body of B there.
+            line: angle, distance, reverse and rest_moves of the places.
+        """
+        angle, distance, reverse, moves = line
+        axis_cost = WRONG_AXIS * (angle > ANGLE or distance > LENGTH)
+        Q = inverse_pose(self.T_a) @ K @ T_b
+        for turn, slide in _distinct(self._screws(Q)):
+            G = pose(axis_rotation(self.axis, turn), self.axis * slide)
+            for shift in self._shifts(G @ Q):
+                undo = self.T_a @ shift @ G @ inverse_pose(self.T_a) @ K
+                zeros = WRONG_ZERO * ((turn != 0) + (slide != 0))
+                cost = axis_cost + zeros
+                if self.is_root:  # one displacement of the base
+                    displaced = not np.allclose(undo, np.eye(4), rtol=0, atol=LENGTH)
+                    cost = axis_cost * (not moves) + WRONG_ZERO * displaced
+                cost += WRONG_ZERO * (reverse < 0) + self._contradictions(shift @ G @ Q)
                 yield Place(
-                    *(G @ Q, undo, angle, distance, turn, slide, reverse, number > 0),
-                    cost=cost + self._contradictions(G @ Q),
+                    *(shift @ G @ Q, undo, angle, distance, turn, slide, reverse, moves),
+                    cost=cost,
                 )
+
+    def _shifts(self, Q: Array) -> Iterator[Array]:
+        """Yield displacements (4, 4) of a slide on the base: none, and onto the next axes of A."""
+        yield np.eye(4)
+        rows = [
+            (np.eye(3) - np.outer(a.z, a.z), a.p - Q[:3, :3] @ b.p - Q[:3, 3])
+            for c, a, b in zip(self.next, self.lines_a, self.lines_b, strict=True)
+            if self.A.revolute[c]
+        ]
+        if self.is_root and not self.A.revolute[self.i] and rows:
+            # (1 - z z^T) (p - R p' - t) = 0
+            left, right = np.vstack([N for N, _ in rows]), np.hstack([N @ gap for N, gap in rows])
+            yield pose(np.eye(3), np.linalg.lstsq(left, right, rcond=None)[0])
 
     def _contradictions(self, Q: Array) -> int:
         """Return the cost of a centre of mass, a tensor and a frame of another place."""
@@ -208,10 +253,9 @@ class _Step:
         # Along the axis, on which parallel axes tell nothing, the centre of mass.
         along = float(self.axis @ (self.body.com - other.com)) * differs
         slides = [along] * (abs(along) > LENGTH)
-        for c, k in self.children:
-            ours, theirs = _child_line(self.A, c, np.eye(4)), _child_line(self.B, k, Q)
+        for c, ours, theirs in zip(self.next, self.lines_a, self.lines_b, strict=True):
             for sign in (1.0, -1.0):
-                line = _Line(sign * theirs.z, theirs.p)
+                line = _Line(sign * Q[:3, :3] @ theirs.z, Q[:3, :3] @ theirs.p + Q[:3, 3])
                 turn, slide = self._screw(ours, line, bool(self.A.revolute[c]))
                 if turn or slide:
                     yield turn, slide
@@ -219,7 +263,8 @@ class _Step:
         yield from ((0.0, slide) for slide in slides)
         if differs and self.A.revolute[self.i]:
             turns = self._inertial_turns(other)
-            yield from ((turn, 0.0) for turn in turns if abs(turn) > ANGLE)
+            both = [(turn, slide) for turn in turns for slide in (0.0, *slides)]
+            yield from (screw for screw in both if abs(screw[0]) > ANGLE)
 
     def _screw(self, ours: _Line, theirs: _Line, revolute: bool) -> tuple[float, float]:
         """Return the turn about the axis, and the slide along it, from one line to another."""
@@ -262,16 +307,32 @@ class _Step:
         return math.atan2(float(self.axis @ np.cross(from_, to)), float(from_ @ to))
 
 
-def _child_line(model: RobotModel, child: int, Q: Array) -> _Line:
-    T = Q @ model.placement[child]
-    return _Line(T[:3, :3] @ model.axis[child], T[:3, 3])
+def _distinct(screws: Iterator[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return no screw and the given ones, each once."""
+    kept = [(0.0, 0.0)]
+    for turn, slide in screws:
+        if all(abs(turn - a) > ANGLE / 10 or abs(slide - b) > LENGTH / 10 for a, b in kept):
+            kept.append((turn, slide))
+    return kept
+
+
+def _line(model: RobotModel, body: int, base: int) -> _Line:
+    """Return the axis of a body's joint in the frame of a body before it, at q = 0."""
+    T = pose(*model.joint_transform(body, model.s0[body]))
+    p = int(model.parent[body])
+    while p != base:
+        T = pose(*model.joint_transform(p, model.s0[p])) @ T
+        p = int(model.parent[p])
+    return _Line(T[:3, :3] @ model.axis[body], T[:3, 3])
 
 
 def _smallest_turn(z_from: Array, z_to: Array) -> Array:
-    """Return the rotation (3, 3) by the smallest angle between unit vectors up to 90 degrees."""
+    """Return a rotation (3, 3) by the smallest angle that turns a unit vector onto another."""
     normal = np.cross(z_from, z_to)
-    sine = float(np.linalg.norm(normal))
-    return axis_rotation(normal / sine, math.atan2(sine, z_from @ z_to)) if sine else np.eye(3)
+    angle = math.atan2(float(np.linalg.norm(normal)), float(z_from @ z_to))
+    if np.linalg.norm(normal) < ROUNDING:
+        normal = np.cross(z_from, np.eye(3)[int(np.argmin(np.abs(z_from)))])
+    return axis_rotation(normal / np.linalg.norm(normal), angle)
 
 
 def is_mirror_image(A: RobotModel, B: RobotModel, found: Correspondence) -> bool:
@@ -286,6 +347,7 @@ def _differing_bodies(A: RobotModel, B: RobotModel, found: Correspondence) -> in
     """Return the number of bodies whose joint or inertia differs."""
     return sum(
         bool(place.angle > ANGLE or place.distance > LENGTH or place.turn or place.slide)
+        or place.reverse < 0
         or any(inertia_differs(A.inertial(i), transformed(B.inertial(j), place.Q)))
         for i, (j, place) in enumerate(zip(found.bodies, found.places, strict=True))
     )

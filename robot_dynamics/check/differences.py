@@ -181,11 +181,12 @@ class Comparison:
     # -- kinematics -------------------------------------------------------------------------
 
     def gravity(self) -> Iterator[Finding]:
-        """Yield a gravity vector that differs in the axes of A's base."""
+        """Yield a gravity vector that differs in the axes of A's base, and in torques."""
         there = self._found.base[:3, :3] @ self.B.gravity
         if np.abs(self.A.gravity - there).max() > GRAVITY:
             words = f'gravity {_short(self.A.gravity)} / {_short(there)} m/s^2 in the axes of A'
-            yield self._finding('gravity', 'base', words, self.A.with_gravity(there))
+            found = self._finding('gravity', 'base', words, self.A.with_gravity(there))
+            yield from [found] * ((found.size or 0.0) > TORQUE)
 
     def axes(self) -> Iterator[Finding]:
         """Yield joints whose axis or place differs."""

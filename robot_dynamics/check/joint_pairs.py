@@ -75,7 +75,10 @@ def pairings(a: Sequence[str], b: Sequence[str], given: Mapping[str, str]) -> li
             f'{len(named)} of {len(a)} and {len(b)} joints have a counterpart by name, and their '
             'numbers differ; --joints a=b pairs them'
         )
-    return [pairing._replace(given=frozenset(given)) for pairing in found]
+    distinct: dict[tuple[tuple[str, str], ...], Pairing] = {}
+    for pairing in found:
+        distinct.setdefault(pairing.pairs, pairing._replace(given=frozenset(given)))
+    return list(distinct.values())
 
 
 def _ordered(a: Sequence[str], pairs: Mapping[str, str], how: Sequence[str]) -> Pairing:

@@ -13,6 +13,7 @@ from tiers import slow, slow_rows
 from robot_dynamics import load_urdf
 from robot_dynamics.check.sameness import same
 from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.spatial import pose, rotation_rpy
 from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.formulations import newton_euler_link_frame as newton_euler
@@ -41,8 +42,6 @@ def subjects(found):
 def test_planted_differences_are_named_and_no_others(name, joint):
     model, wrong = load_urdf(name), []
     for label, other, code, kind, subject in planted.planted(model, joint):
-        if (name, label) == ('scara_rrp', 'mirrored'):
-            continue  # its parallel axes and plane bodies are their own mirror image
         found = same(model, other)
         if code == 3:
             right = subject in found.other
@@ -144,6 +143,31 @@ def test_wrong_pairs_are_rejected():
         same(model, model, {'hip': 'joint1'})
     with pytest.raises(ModelError, match='twice'):
         same(model, model, {'joint1': 'joint1', 'joint2': 'joint1'})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('name', ['ur5', 'talos_left_arm'])
+def test_differences_are_named_in_other_frames_on_another_base(name, rng):
+    """Nothing but the mechanism itself is common: no frame, and no base."""
+    model = robots.load(name)
+    T = pose(rotation_rpy(0.0, 0.0, 2.0), np.array([0.3, -0.2, 0.1]))
+    wrong = []
+    for label, other, code, kind, subject in planted.planted(model, 2):
+        if label not in ('mass 0', 'axis of another robot'):  # several; another base is nearer
+            found = same(model, planted.on_base(planted.in_other_frames(other, rng), T))
+            right = subject in found.other if code == 3 else subjects(found) == [(kind, subject)]
+            if not right:
+                wrong.append((label, found.other, found.findings, found.remarks))
+    assert not wrong
+
+
+def test_a_difference_beside_a_turned_base_of_a_tree_is_named_alone():
+    """Several joints on the base: one that differs has no effect on where the base is."""
+    model = robots.load('talos_reduced')
+    T = pose(rotation_rpy(0.0, 0.0, 2.0), np.array([0.3, -0.2, 0.1]))
+    k = model.joint_names.index('arm_left_4_joint')
+    found = same(model, planted.on_base(planted.turned(model, k, 5.0), T))
+    assert subjects(found) == [('zero', 'arm_left_4_joint')]
 
 
 # -- one robot, written differently ---------------------------------------------------------
