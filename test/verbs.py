@@ -13,6 +13,7 @@ WORDS = {
     'gains': 'ROBOT',
     'validate': 'ROBOT',
     'compare': 'ROBOT',
+    'same': 'ROBOT ROBOT',
     'derive': 'ROBOT',
     'simulate': 'ROBOT',
     'monte-carlo': 'ROBOT',

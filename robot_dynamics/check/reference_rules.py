@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of a reference: another description of the robot, compared by the names of its elements.
 
+What differs between two models, whatever their names and frames are, is said by `sameness`; here
+texts are compared, to repair the one.
+
 A slip that makes a number that of the reference is named as such. Other differences are warnings
 beyond what two calibrations of one robot differ by, else remarks.
 """

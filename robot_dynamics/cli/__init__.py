@@ -10,6 +10,7 @@ file per verb.
     trajectory  torques and velocities of a trajectory against the limits of the robot
     validate    compare with the torques of a reference engine
     compare     agreement and cost of all derivations in this package
+    same        what differs between two descriptions of one robot, and what it costs
     simulate    free motion from a state, and the drift of its energy
     evaluate    compare recorded efforts with the model
     payload     mass and centre of mass of the payload in a recording

@@ -26,6 +26,7 @@ from robot_dynamics.cli.options import urdf_of_table, with_xacro_arguments
 from robot_dynamics.cli.payload import add_payload_options, payload
 from robot_dynamics.cli.precompile import add_precompile_options, precompile
 from robot_dynamics.cli.record import add_record_options, record_topics
+from robot_dynamics.cli.same import add_same_options, same_robot
 from robot_dynamics.cli.send import add_send_options, send_motion
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
 from robot_dynamics.cli.terms import add_terms_options, terms
@@ -116,6 +117,7 @@ def parser() -> argparse.ArgumentParser:
     add_trajectory_options(verb('trajectory', trajectory))
     add_validate_options(verb('validate', validate_robot))
     add_compare_options(verb('compare', compare_robot))
+    add_same_options(verb('same', same_robot))
     add_derive_options(verb('derive', derive_robot))
     add_simulate_options(verb('simulate', simulate_robot))
     add_evaluate_options(verb('evaluate', evaluate_recording))

@@ -20,6 +20,7 @@ BASE = {
     'gains': [ELBOW],
     'validate': [ELBOW, '--states', '2', '--engine', 'mujoco'],
     'compare': [ELBOW, '--states', '1'],
+    'same': [ELBOW, ELBOW],
     'simulate': [ELBOW, '--duration', '0.01'],
     'derive': [ELBOW],
     # A frame that no function uses is rejected before the files are written.

@@ -14,7 +14,7 @@ Every algorithm takes a RobotModel as its first argument.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
-from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.spatial import Array, pose
 from robot_dynamics.core.model.inertia import (
     Inertial,
     combined,
@@ -36,6 +36,10 @@ from robot_dynamics.core.model.joints import joint_transform
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 # Limits of a coordinate that scale with the ratio of its joint.
 RATE_LIMITS = ('velocity_limit', 'acceleration_limit', 'deceleration_limit', 'jerk_limit')
+PER_COORDINATE = (
+    *('lower', 'upper', *RATE_LIMITS, 'effort_limit'),
+    *('viscous', 'coulomb', 'reflected_inertia'),
+)
 
 
 def shortened(joint_names: Sequence[str]) -> str:
@@ -271,6 +275,77 @@ class RobotModel:
             viscous=self.viscous if viscous is None else at_least_zero('viscous', viscous, names),
             coulomb=self.coulomb if coulomb is None else at_least_zero('coulomb', coulomb, names),
         )
+
+    def with_locked(self, joints: Mapping[str, float]) -> RobotModel:
+        """Return the same robot with joints that do not move; links keep their mass and frames.
+
+        Mimic joints of a locked one are locked as well.
+
+        Args:
+            joints: names and positions [rad or m], as `locked_joints` of `load_urdf`.
+
+        Raises:
+            ModelError: a name is unknown, a position is not finite, or no joint is left.
+        """
+        q, keep = np.zeros(self.n), np.ones(self.n, dtype=bool)
+        for name, position in joints.items():
+            if name not in self.joint_names:
+                known = ', '.join(self.joint_names)
+                raise ModelError(f'joint {name!r} is unknown; expected one of {known}')
+            if not np.isfinite(position):
+                raise ModelError(f'position of joint {name!r} is {position}; expected a number')
+            k = self.joint_names.index(name)
+            q[k], keep[k] = position, False
+        if not keep.any():
+            raise ModelError(f'all joints of {self.name!r} are locked; expected one that moves')
+        # S q + s0 with the locked q constant
+        still = replace(self, s0=self.s0 + self.S @ q)
+        return replace(
+            self,
+            joint_names=tuple(np.array(self.joint_names)[keep].tolist()),
+            **{name: getattr(self, name)[keep] for name in PER_COORDINATE},
+            **_merged(still, keep),
+        )
+
+
+def _merged(model: RobotModel, keep: Array) -> dict[str, Any]:
+    """Return the fields of bodies and frames if coordinates stay at 0.
+
+    Args:
+        model: the robot with all coordinates.
+        keep: (n,) bool: those that move; bodies that none of them moves join their parents.
+    """
+    moved = np.flatnonzero((model.S[:, keep] != 0).any(axis=1))
+    # Of each body and of the base, -1: the body that carries it, and its pose there.
+    carrier: dict[int, tuple[int, Array]] = {-1: (-1, np.eye(4))}
+    carried: dict[int, list[Inertial]] = {-1: [model.base]}
+    parent, placement = [], []
+    for i, p in enumerate(map(int, model.parent)):
+        k, T = carrier[p]
+        if i in moved:
+            parent.append(k)
+            placement.append(T @ model.placement[i])
+            carrier[i] = (len(carried) - 1, np.eye(4))
+        else:
+            carrier[i] = (k, T @ pose(*model.joint_transform(i, model.s0[i])))
+        k, T = carrier[i]
+        carried.setdefault(k, []).append(transformed(model.inertial(i), T))
+    base, *bodies = map(combined, carried.values())
+    frames = [carrier[int(i)] for i in model.frame_body]
+    placed = [T @ P for (_, T), P in zip(frames, model.frame_placement, strict=True)]
+    return {
+        'body_names': tuple(model.body_names[i] for i in moved),
+        'parent': np.array(parent),
+        'placement': np.array(placement),
+        'mass': np.array([body.mass for body in bodies]),
+        'com': np.array([body.com for body in bodies]),
+        'inertia_com': np.array([body.inertia_com for body in bodies]),
+        **{name: getattr(model, name)[moved] for name in ('revolute', 'axis', 's0')},
+        'S': model.S[np.ix_(moved, keep)],
+        'frame_body': np.array([k for k, _ in frames], dtype=int),
+        'frame_placement': np.reshape(placed, (-1, 4, 4)),
+        'base': base,
+    }
 
 
 def check_vector(model: RobotModel, **vectors: Any) -> None:

@@ -6,11 +6,13 @@ import pickle
 
 import numpy as np
 import pytest
+import robots
 from hypothesis import given
 from hypothesis import strategies as st
 
 from robot_dynamics.common.errors import FrameNotFound, ModelError, ShapeError
 from robot_dynamics.core.model.builder import build_tree
+from robot_dynamics.core.model.coordinates import with_coordinates
 from robot_dynamics.core.model.inertia import Inertial, combined, to_parameters, transformed
 from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 from robot_dynamics.core.model.robots import planar_2r, random_inertial, random_tree
@@ -230,6 +232,60 @@ def test_drives_are_replaced_one_by_one():
     np.testing.assert_array_equal(again.reflected_inertia, model.reflected_inertia)
     np.testing.assert_array_equal(again.viscous, model.viscous)
     np.testing.assert_array_equal(again.coulomb, [1, 2])
+
+
+# The gripper mimics: a locked leader locks its follower.
+LOCKED = {
+    'panda': {'panda_joint2': 0.4, 'panda_finger_joint1': 0.02},
+    'tiago': {'torso_lift_joint': 0.1, 'arm_4_joint': -0.7, 'head_1_joint': 0.3},
+}
+
+
+@pytest.mark.parametrize('name', LOCKED)
+def test_locked_joints_are_those_of_the_loader(name):
+    locked = robots.load(name).with_locked(LOCKED[name])
+    loaded = robots.load(name, locked_joints=LOCKED[name])
+    for item in dataclasses.fields(RobotModel):
+        ours, theirs = getattr(locked, item.name), getattr(loaded, item.name)
+        if item.type == 'Array':
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=64 * EPS, err_msg=item.name)
+        elif item.name == 'base':
+            np.testing.assert_allclose(
+                to_parameters(ours), to_parameters(theirs), rtol=0, atol=1e3 * EPS
+            )
+        else:
+            assert ours == theirs
+
+
+@given(trees, st.integers(0, 2**32 - 1))
+def test_a_locked_joint_stays_where_it_is(model, seed):
+    """Torques of a motion in which it rests, in coordinates of which several move each body."""
+    rng = np.random.default_rng(seed)
+    n, (q, qd, qdd) = model.n, rng.uniform(-1, 1, (3, model.n))
+    if n == 1:
+        return
+    S = 2 * n * np.eye(n) + rng.uniform(-1, 1, (n, n))  # dominant diagonal: independent
+    mixed = with_coordinates(model, S, rng.uniform(-1, 1, n))
+    k = int(rng.integers(n))
+    keep = np.arange(n) != k
+    qd[k] = qdd[k] = 0
+    tau = newton_euler.inverse_dynamics(mixed, q, qd, qdd)
+    locked = mixed.with_locked({mixed.joint_names[k]: q[k]})
+    found = newton_euler.inverse_dynamics(locked, q[keep], qd[keep], qdd[keep])
+    np.testing.assert_allclose(found, tau[keep], rtol=0, atol=1e4 * EPS * np.abs(tau).max())
+
+
+@pytest.mark.parametrize(
+    ('joints', 'message'),
+    [
+        ({'elbow': 0.0}, "'elbow' is unknown; expected one of joint1, joint2"),
+        ({'joint1': np.nan}, "'joint1' is nan; expected a number"),
+        ({'joint1': 0, 'joint2': 0}, 'all joints'),
+    ],
+)
+def test_wrong_locks_are_rejected(joints, message):
+    with pytest.raises(ModelError, match=message):
+        planar_2r().with_locked(joints)
 
 
 def test_modified_copies_leave_the_model_unchanged():
