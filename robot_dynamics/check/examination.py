@@ -37,8 +37,8 @@ from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.urdf.deviations import NOT_UTF8, EncodingError
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
-from robot_dynamics.urdf.robot_files import robot_file
+from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.robot_files import named, robot_file
 
 
 @dataclass(frozen=True)
