@@ -17,6 +17,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ from robot_dynamics.urdf.robot_files import named, robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
 from robot_dynamics.urdf.xacro_process import expanded
 
+MJCF = 'mujoco'  # root element
 ROUNDING = 1e-9  # of limits in rad or m
 
 
@@ -161,7 +163,7 @@ def urdf_text(
     if file.suffix == '.xacro':
         reject_binary(contents)
         return expanded(file, arguments, package_paths)
-    if root_tag(contents) == 'mujoco':
+    if root_tag(contents) == MJCF:
         # Imported late: it imports what writes URDF files.
         from robot_dynamics.urdf.mjcf.as_urdf import urdf_of_mjcf
 
@@ -171,6 +173,15 @@ def urdf_text(
             f'xacro arguments are given ({", ".join(arguments)}); expected a .xacro file, or none'
         )
     return _in_utf8(contents)
+
+
+def is_mjcf(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file can be read and is MJCF."""
+    try:
+        with Path(path).open('rb') as stream:
+            return root_tag(stream.read(MAX_BYTES)) == MJCF
+    except (OSError, ValueError):
+        return False
 
 
 def _in_utf8(contents: bytes) -> bytes:

@@ -7,4 +7,5 @@ omissions      what a model leaves out, one sentence per kind
 loading        `load_mjcf`: the compiled file as a RobotModel
 as_urdf        the same as the text of a URDF, for verbs and nodes
 writing        `write_mjcf`: a RobotModel as MJCF
+editing        changes of the numbers of a file that keep all other bytes
 """
