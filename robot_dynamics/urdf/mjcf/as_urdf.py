@@ -103,7 +103,8 @@ def _add_shape(link: Element, geom: Geom) -> None:
     else:
         names = ('radius', 'length')[: len(geom.size)]
         sizes = {name: written(x) for name, x in zip(names, geom.size, strict=True)}
-    file = {'filename': Path(geom.mesh).as_uri()} if geom.mesh else {}
+    # Not percent-encoded: urdfdom and the packages that resolve meshes take it as it is.
+    file = {'filename': f'file://{geom.mesh}'} if geom.mesh else {}
     SubElement(SubElement(place, 'geometry'), geom.kind, {**file, **sizes})
     if not geom.collides:
         material = SubElement(place, 'material', name='')

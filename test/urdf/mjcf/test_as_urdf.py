@@ -67,7 +67,7 @@ def test_shapes_are_visual_or_collision(write):
         '<asset><mesh name="m" file="part.stl"/></asset>',
     )
     found = urdf_text(file := write(text))
-    assert f'filename="{(file.parent / "part.stl").as_uri()}"' in found
+    assert f'filename="file://{file.parent / "part.stl"}"' in found
     assert '<capsule radius="0.1" length="0.4"' in found
     assert found.count('<visual>') == found.count('<collision>') == 1
 
