@@ -44,6 +44,8 @@ NVRTC = ['nvidia-cuda-nvrtc-cu12>=12.4; sys_platform == "linux"']
 # 85 MB; its vmap_method.
 JAX = ['jax>=0.6.2']
 DERIVE = ['sympy>=1.12']
+# Robots of MJCF files.
+MUJOCO = ['mujoco>=3.17']
 CHECK = ['trimesh>=4.6', 'pycollada>=0.8']
 
 # The documentation site; MathJax and the search work offline.
@@ -121,6 +123,7 @@ setup(
         'identify': IDENTIFY,
         # Meshes of robot descriptions, STL and OBJ, and COLLADA.
         'check': CHECK,
+        'mujoco': MUJOCO,
         # robot-dynamics derive.
         'derive': DERIVE,
         # The robot in the browser; other minor versions may change the page.
@@ -142,7 +145,7 @@ setup(
             'mpmath>=1.3',
             'distributed>=2024.1',
             'pin>=3.3.1',
-            'mujoco>=3.14',
+            *MUJOCO,
             'example-robot-data>=6.0',
             'modern_robotics>=1.1',
             'mcap>=1.1',
@@ -176,7 +179,7 @@ setup(
         ],
         # Mutation testing; the mutants are made by functions that other minor versions may move.
         'mutate': ['mutmut>=3.8,<3.9'],
-        'bench': ['pin>=3.3.1', 'mujoco>=3.14', 'example-robot-data>=6.0', 'modern_robotics>=1.1'],
+        'bench': ['pin>=3.3.1', *MUJOCO, 'example-robot-data>=6.0', 'modern_robotics>=1.1'],
     },
     entry_points={
         'console_scripts': [

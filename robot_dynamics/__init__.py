@@ -63,8 +63,10 @@ __all__ = [
     'from_screws',
     'inverse_kinematics',
     'load_dh',
+    'load_mjcf',
     'load_urdf',
     'parse_urdf',
+    'write_mjcf',
     'write_urdf',
 ]
 
@@ -100,6 +102,8 @@ if TYPE_CHECKING:
     from robot_dynamics.core.moving_base import MovingBaseDynamics
     from robot_dynamics.simulation.closed_chains.closed_chain import ClosedChain
     from robot_dynamics.urdf.loading import load_urdf, parse_urdf
+    from robot_dynamics.urdf.mjcf.loading import load_mjcf
+    from robot_dynamics.urdf.mjcf.writing import write_mjcf
     from robot_dynamics.urdf.writing import write_urdf
 else:
     _MODULES = {
@@ -122,8 +126,10 @@ else:
         'from_screws': 'core.model.screws',
         'inverse_kinematics': 'core.kinematics',
         'load_dh': 'core.model.dh',
+        'load_mjcf': 'urdf.mjcf.loading',
         'load_urdf': 'urdf.loading',
         'parse_urdf': 'urdf.loading',
+        'write_mjcf': 'urdf.mjcf.writing',
         'write_urdf': 'urdf.writing',
     }
 

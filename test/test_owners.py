@@ -87,6 +87,7 @@ OWNERS = [
             'urdf/geometry/shapes.py',
             'urdf/geometry/link_solids.py',
             'urdf/writing.py',  # primitives
+            'urdf/mjcf/as_urdf.py',  # shapes of an MJCF file
         ),
     ),
     Row(
@@ -95,6 +96,8 @@ OWNERS = [
         found="visual = SubElement(link, 'visual')",
         files=(
             'urdf/writing.py',
+            'urdf/mjcf/as_urdf.py',  # what a model does not have
+            'urdf/mjcf/writing.py',  # elements of MJCF
             'validation/engines/',  # texts for reference engines, which share nothing with ours
         ),
     ),

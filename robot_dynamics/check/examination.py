@@ -24,6 +24,7 @@ from robot_dynamics.check.joint_rules import axis_findings, limit_findings
 from robot_dynamics.check.placement_rules import placement_findings
 from robot_dynamics.check.portable_rules import portable_findings
 from robot_dynamics.check.reference_rules import reference_findings
+from robot_dynamics.check.rotor_rules import rotor_findings
 from robot_dynamics.check.structure_rules import structure_findings
 from robot_dynamics.check.twin_rules import (
     known_axes,
@@ -37,8 +38,8 @@ from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY, RobotModel
 from robot_dynamics.urdf.deviations import NOT_UTF8, EncodingError
 from robot_dynamics.urdf.editing import edited
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
-from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
-from robot_dynamics.urdf.robot_files import robot_file
+from robot_dynamics.urdf.loading import is_mjcf, parse_urdf, urdf_text
+from robot_dynamics.urdf.robot_files import named, robot_file
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,9 @@ def examine(
     plausible = [*_links(robot, twins, weight), *_joints(robot, twins), *asset_findings(robot)]
     found += different + _without(places + plausible, different)
     found = _without_unsafe_repairs(found)
+    if is_mjcf(path):
+        # It has no limits of velocity; a URDF states those that are missing as 0.
+        found = [f for f in found if f.kind != 'limit-zero']
     found += _doubts(robot, twins, found, right)
     found += _gravity(readable, robot, found, gravity)
     found.sort(key=lambda f: (SEVERITIES.index(f.severity), TIERS.index(f.tier)))
@@ -208,6 +212,7 @@ def _joints(robot: Description, twins: list[Twins]) -> Iterator[Fault]:
     yield from axis_findings(robot)
     yield from limit_findings(robot, twin_limits(robot, twins))
     yield from twin_joint_findings(robot, twins)
+    yield from rotor_findings(robot)
 
 
 def _inertias(robot: Description, twins: list[Twins]) -> Iterator[Fault]:

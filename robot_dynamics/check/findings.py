@@ -81,6 +81,9 @@ KINDS = {
     'limit-absurd': Kind('plausibility', 'commands are not limited to what the motor can do'),
     'limit-degrees': Kind('plausibility', 'angles are in rad: the joint is limited far too late'),
     'limit-digits': Kind('plausibility', 'the joint is limited too early, or too late'),
+    'armature-solver': Kind(
+        'plausibility', 'rotors that no motor has dominate inertia torques of light links'
+    ),
     'gravity-above-effort': Kind('plausibility', 'the motor cannot hold the arm at rest'),
     'gravity-zero': Kind('plausibility', 'the weight beyond the joint has no lever'),
     'differs-from-reference': Kind('plausibility', 'one of the two descriptions is wrong'),

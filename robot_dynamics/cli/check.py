@@ -113,7 +113,7 @@ def _fix(examination: Examination, options: argparse.Namespace) -> None:
         return
     repaired, done = examination.repaired(options.only)
     write_file(options.fix, repaired)
-    what = 'the URDF expanded from xacro' if examination.expanded else 'the description'
+    what = 'the URDF made from it' if examination.expanded else 'the description'
     nothing = '' if done else 'nothing to repair; '
     print(f'{options.fix}: {nothing}{what} with {plural(len(done), "repair")}')
     for finding in done:
@@ -182,7 +182,7 @@ def _kinds(model: RobotModel) -> list[str]:
 def _print_findings(examination: Examination) -> None:
     """Print the findings grouped by severity and kind, and a summary."""
     if examination.expanded:
-        print('the xacro file was expanded; findings and --fix are of the expanded URDF')
+        print('findings and --fix are of the URDF that the xacro or MJCF file becomes')
     found = sorted(examination.findings, key=_group)
     for (_, _, kind), group in groupby(found, key=_group):
         for line in _lines(kind, list(group)):

@@ -49,8 +49,8 @@ from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
-from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
-from robot_dynamics.urdf.robot_files import robot_file
+from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.robot_files import named, robot_file
 
 LINES = 5  # of progress, per run
 ROBOT, DURATION = Path('panda'), 10.0  # defaults; s

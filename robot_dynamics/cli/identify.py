@@ -44,13 +44,20 @@ from robot_dynamics.identification.estimation.identification_records import (
 from robot_dynamics.identification.estimation.identification_report import as_json, text
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
-    identified_urdf,
+    identified_changes,
     node_parameters,
 )
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
+from robot_dynamics.identification.estimation.simulator_files import (
+    isaaclab_text,
+    mjcf_changes,
+)
 from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
-from robot_dynamics.urdf.loading import parse_urdf
+from robot_dynamics.urdf.editing import Change, edited
+from robot_dynamics.urdf.loading import is_mjcf, parse_urdf
+from robot_dynamics.urdf.mjcf.editing import edited_mjcf
+from robot_dynamics.urdf.mjcf.loading import read_mjcf
 
 EXIT_CODES = {WORSE: 1, UNKNOWN: 3}  # of verdicts
 
@@ -77,7 +84,12 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     fit.add_argument('--test', type=Path, help='recording for validation (the last third)')
     result = parser.add_argument_group('the result')
     add = result.add_argument
-    add('--output', type=new_file, help='URDF; and beside it .yaml, parameters of the nodes')
+    add(
+        '--output',
+        type=new_file,
+        help='URDF, or .xml of a robot of MJCF; and beside it .yaml, parameters of the nodes',
+    )
+    add('--isaaclab', type=new_file, help='Python file with the actuators for Isaac Lab 3')
     add('--force', action='store_true', help='identify in spite of a refusal, and write --output')
     add('--json', type=new_file, help='file for the figures')
     add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
@@ -167,27 +179,51 @@ def identify_robot(options: argparse.Namespace) -> int:
     for file, bag in zip(options.bag, bags, strict=True):
         print(f'{file}, {bag.topic}')
     print(text(found))
-    return _write(options, found, identified_urdf(found, urdf, estimated))
+    return _write(options, found, urdf, identified_changes(found, urdf, estimated))
 
 
-def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> int:
+def _write(
+    options: argparse.Namespace, found: Identification, urdf: bytes, changes: list[Change]
+) -> int:
     """Write the files of the options; return the exit code."""
     v = found.validation
     if options.json is not None:
         write_json(options.json, as_json(found))
-    if options.output is not None and (options.force or v.harmless):
-        parameters = options.output.with_suffix('.yaml')
-        text = node_parameters(found, _robot_parameters(options))
-        _check_written(options, urdf, None if found.coupling is not None else text)
-        write_files({options.output: urdf, parameters: text})
-        print(f'written: {options.output}, {parameters}')
-    elif options.output is not None:
-        print(f'{options.output} is not written: {_reason(found)}; --force writes it')
+    wanted = [file for file in (options.output, options.isaaclab) if file is not None]
+    if options.force or v.harmless:
+        contents = _contents(options, found, urdf, changes)
+        write_files(contents)
+        if contents:
+            print(f'written: {", ".join(map(str, contents))}')
+    else:
+        for file in wanted:
+            print(f'{file} is not written: {_reason(found)}; --force writes it')
     if options.report is not None:
         from robot_dynamics.identification.estimation.identification_page import html
 
         write_file(options.report, html(found, ', '.join(map(str, options.bag))))
     return EXIT_CODES.get(v.verdict, 0)
+
+
+def _contents(
+    options: argparse.Namespace, found: Identification, urdf: bytes, changes: list[Change]
+) -> dict[Path, str | bytes]:
+    """Return the contents of the files of the result by path, once they are checked."""
+    contents: dict[Path, str | bytes] = {}
+    if options.output is not None:
+        identified, parameters = edited(urdf, changes), options.output.with_suffix('.yaml')
+        text = node_parameters(found, _robot_parameters(options))
+        _check_written(options, identified, None if found.coupling is not None else text)
+        if options.output.suffix == '.xml':
+            robot = read_mjcf(options.robot, **options.xacro_arguments)
+            new = mjcf_changes(found, changes, robot)
+            contents |= edited_mjcf(options.robot, new, options.output)
+        else:
+            contents[options.output] = identified
+        contents[parameters] = text
+    if options.isaaclab is not None:
+        contents[options.isaaclab] = isaaclab_text(found)
+    return contents
 
 
 def _reason(found: Identification) -> str:
@@ -237,8 +273,20 @@ def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
 def _check(options: argparse.Namespace) -> None:
     if (options.payload is None) != (options.payload_bag is None):
         raise ModelError('--payload-bag and --payload belong together; expected both or neither')
-    if options.output is not None and options.output.suffix != '.urdf':
-        raise ModelError(f'--output {options.output}: expected a name that ends in .urdf')
+    of_mjcf = options.robot is not None and is_mjcf(options.robot)
+    endings = ('.urdf', '.xml') if of_mjcf else ('.urdf',)
+    if options.output is not None and options.output.suffix not in endings:
+        raise ModelError(
+            f'--output {options.output}: expected a name that ends in {" or ".join(endings)}'
+        )
+    of_simulator = options.isaaclab
+    if options.output is not None and options.output.suffix == '.xml':
+        of_simulator = options.output
+    if of_simulator is not None and options.coupling is not None:
+        raise ModelError(
+            f'{of_simulator} has friction and rotors of joints; expected no --coupling, with '
+            'which they are those of motors'
+        )
     same = options.robot is not None and options.output is not None
     if same and options.output.resolve() == options.robot.resolve():
         raise ModelError(f'--output {options.output} is the description: expected another file')

@@ -58,8 +58,9 @@ def add_robot(
     group = parser.add_mutually_exclusive_group(required=not absent)
     number: dict[str, Any] = {} if option.startswith('-') else {'nargs': '?'}
     known = (
-        'path of a .urdf or .xacro file, with arguments as name:=value (a .xacro is a program: '
-        'open only those of a known source), or a robot by name: '
+        'path of a .urdf, .xacro or MJCF file, with arguments as name:=value (a .xacro is a '
+        'program, an MJCF file reads others: open only those of a known source), or a robot by '
+        'name: '
         f'{", ".join(bundled_robots())}, those of example-robot-data and robot_descriptions on '
         'this disk'
     )
@@ -104,7 +105,9 @@ def with_xacro_arguments(
     options = parse([word for word in words if word not in given])
     options.xacro_arguments = xacro_arguments(given)
     if given and vars(options).get('robot') is None:
-        raise ModelError(f'{given[0]} is an argument of a .xacro file; expected its path as well')
+        raise ModelError(
+            f'{given[0]} is an argument of a .xacro or MJCF file; expected its path as well'
+        )
     return options
 
 

@@ -14,7 +14,8 @@ import numpy as np
 
 from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.urdf.loading import named, parse_urdf, urdf_text
+from robot_dynamics.urdf.loading import parse_urdf, urdf_text
+from robot_dynamics.urdf.robot_files import named
 
 
 def read_robot(options: argparse.Namespace, **chosen: Any) -> RobotModel:

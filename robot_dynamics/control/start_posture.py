@@ -35,11 +35,15 @@ LEAST = 1e-9
 def start_posture(arm: Dynamics) -> Array:
     """Return positions (n,), rad or m, the same in each call.
 
+    They are those of the description where it has one for each joint, within the limits.
+
     Joints that do not move the tip, the last moving link, are at their neutral positions, unless
     gravity exceeds their effort limits there.
     """
     model = arm.model
     lower, upper = position_range(model)
+    if model.home.keys() >= {*model.joint_names}:
+        return np.clip([model.home[name] for name in model.joint_names], lower, upper)
     low, high = lower + MARGIN * (upper - lower), upper - MARGIN * (upper - lower)
     neutral = np.clip(0.0, low, high)
     tip = int(model.frame_body[model.frame_index(model.moving_links[-1])])

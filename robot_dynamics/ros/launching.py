@@ -132,7 +132,7 @@ def description(file: str, xacro_words: str) -> str:
             text = urdf_text(file, given)
             parse_urdf(text)
         return text if isinstance(text, str) else text.decode('utf-8-sig')
-    except (ModelError, UnicodeDecodeError) as error:
+    except (RobotDynamicsError, UnicodeDecodeError) as error:
         raise LaunchArgumentError(f'{name} is {file!r}: {error}') from error
 
 

@@ -54,11 +54,11 @@ class RobotParameters:
         description_of_robot=True,
     )
     robot_description_file: str = parameter(
-        '', 'Path of a .urdf or .xacro file.', description_of_robot=True
+        '', 'Path of a .urdf, .xacro or MJCF file.', description_of_robot=True
     )
     xacro_arguments: tuple[str, ...] = parameter(
         [''],
-        'Arguments of the .xacro file, each as name:=value.',
+        'Arguments of a .xacro file, or root and free_base of an MJCF file, as name:=value.',
         description_of_robot=True,
     )
     description_timeout: float = parameter(

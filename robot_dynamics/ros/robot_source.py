@@ -32,7 +32,8 @@ from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.parameters import given
 from robot_dynamics.ros.part import Part
 from robot_dynamics.ros.robot_parameters import RobotParameters
-from robot_dynamics.urdf.loading import named, urdf_text
+from robot_dynamics.urdf.loading import urdf_text
+from robot_dynamics.urdf.robot_files import named
 from robot_dynamics.urdf.xacro_process import xacro_arguments
 
 POLL = 0.01  # s, between two polls of the queue, or of the background thread

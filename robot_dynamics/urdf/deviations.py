@@ -32,16 +32,20 @@ _DECLARATION = re.compile(rb'\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["\']([-\w.:]
 # Elements of a xacro program; those of other names are calls of its macros.
 _PROGRAM = ('include', 'macro', 'if', 'unless', 'insert_block')
 _OTHER_FORMATS = {
-    'mujoco': ('an MJCF file', 'load the URDF it was made from, or convert it, for instance with '
-               'mjcf-urdf-simple-converter'),
+    'mujoco': ('an MJCF file', 'load it by its path, which no text of a description can replace: '
+               'it names other files'),
     'html': ('a web page', 'download the file itself, for instance as "raw" on GitHub'),
-    'mujocoinclude': ('a part of an MJCF file', 'convert the whole robot to URDF'),
+    'mujocoinclude': ('a part of an MJCF file', 'load the file that includes it'),
     'sdf': ('an SDF file', 'load the URDF it was made from, or convert it, for instance with '
             'sdf2urdf of pysdf'),
     'usd': ('a USD file', 'load the URDF it was made from, or export it, for instance with the '
             'URDF exporter of Isaac Sim or nvidia-srl-usd-to-urdf'),
 }  # fmt: skip
 _USD = (b'PXR-USDC', b'#usda')
+# What precedes the root element, and how it ends.
+_ENDS = {b'<?': b'?>', b'<!--': b'-->', b'<!DOCTYPE': b'>'}
+_BEFORE_ROOT = re.compile(rb'\s*(<\?|<!--|<!DOCTYPE)')
+_ROOT = re.compile(rb'\s*<([\w.:-]+)')
 _GZIP, _ZIP = b'\x1f\x8b', b'PK\x03\x04'
 _ZIPPED_NAME = slice(30, 286)  # of the first file; a zipped USD begins with a layer
 
@@ -183,6 +187,21 @@ def in_utf8(xml: bytes) -> bytes:
         raise EncodingError(f'the URDF is not {encoding} text: {error}') from None
     declaration = r'(<\?xml[^>]*?\sencoding\s*=\s*["\'])[^"\']*'
     return re.sub(declaration, r'\g<1>utf-8', text.lstrip('\ufeff'), count=1).encode()
+
+
+def root_tag(contents: bytes) -> str:
+    """Return the name of the root element of a text in an encoding with ASCII, '' without one.
+
+    Comments need not be well-formed: MuJoCo reads those with two hyphens.
+    """
+    at = len(BOM_UTF8) if contents.startswith(BOM_UTF8) else 0
+    while match := _BEFORE_ROOT.match(contents, at):
+        at = contents.find(_ENDS[match[1]], match.end())
+        if at < 0:
+            return ''
+        at += len(_ENDS[match[1]])
+    found = _ROOT.match(contents, at)
+    return found[1].decode() if found else ''
 
 
 def reject_other_format(root: str) -> None:

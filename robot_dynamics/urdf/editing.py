@@ -23,7 +23,8 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.findings import Value
 from robot_dynamics.core.model.inertia import Inertial
-from robot_dynamics.urdf.reader import xml_root
+from robot_dynamics.urdf.deviations import reject_other_format
+from robot_dynamics.urdf.reader import xml_element
 from robot_dynamics.urdf.rules import TENSOR
 
 _TAG = re.compile(rb'<[^\s/>]+')
@@ -35,7 +36,7 @@ _INDENT = '  '
 class Change(NamedTuple):
     """A number or vector to write into an attribute of a link or joint."""
 
-    tag: str  # 'link' or 'joint'
+    tag: str  # 'link' or 'joint'; 'body' of an MJCF file
     name: str
     attribute: str  # path below the link or joint, such as 'inertial/inertia/@ixx'
     value: Value
@@ -60,15 +61,21 @@ def edited(text: bytes, changes: Iterable[Change]) -> bytes:
     body = text.lstrip(BLANK)
     head, text = text[: len(text) - len(body)], body
     robot = located(text)
-    pieces: list[_Piece] = []
-    for (tag, name), values in _grouped(changes).items():
+    reject_other_format(robot.tag)
+    pieces: list[Piece] = []
+    for (tag, name), values in grouped(changes).items():
         found = [e for e in robot.children if e.tag == tag and e.values.get('name') == name]
         if len(found) != 1:
             raise ModelError(f'the URDF has {len(found)} {tag}s named {name!r}; expected one')
-        pieces.extend(_pieces(text, found[0], values, f'{tag} {name!r}'))
+        pieces.extend(changed_element(text, found[0], values, f'{tag} {name!r}'))
+    return head + applied(text, pieces)
+
+
+def applied(text: bytes, pieces: Iterable[Piece]) -> bytes:
+    """Return a text with pieces that do not overlap in place of what they replace."""
     for piece in sorted(pieces, key=lambda piece: piece.start, reverse=True):
         text = text[: piece.start] + piece.new + text[piece.end :]
-    return head + text
+    return text
 
 
 def inertial_changes(link: str, body: Inertial) -> list[Change]:
@@ -103,7 +110,7 @@ class TextElement:
     children: list[TextElement] = field(default_factory=list)
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """New bytes between two positions of the old text."""
 
     start: int
@@ -117,7 +124,7 @@ def located(text: bytes) -> TextElement:
     Raises:
         ModelError: the text is not well-formed.
     """
-    xml_root(text)  # bounds of size and depth, and no document type
+    xml_element(text)  # bounds of size and depth, and no document type
     parser = expat.ParserCreate('utf-8')
     parser.buffer_text = True
     waiting = [TextElement('', {}, 0)]
@@ -161,7 +168,7 @@ def _end_of(match: re.Match[bytes] | None) -> int:
 Nested = dict[str, 'Value | Nested']
 
 
-def _grouped(changes: Iterable[Change]) -> dict[tuple[str, str], Nested]:
+def grouped(changes: Iterable[Change]) -> dict[tuple[str, str], Nested]:
     """Return the changes by element, nested as the elements are."""
     groups: dict[tuple[str, str], Nested] = {}
     for change in changes:
@@ -178,7 +185,9 @@ def _grouped(changes: Iterable[Change]) -> dict[tuple[str, str], Nested]:
     return groups
 
 
-def _pieces(text: bytes, element: TextElement, values: Nested, where: str) -> Iterator[_Piece]:
+def changed_element(
+    text: bytes, element: TextElement, values: Nested, where: str
+) -> Iterator[Piece]:
     """Yield the changes of an element and its children."""
     missing: Nested = {}
     for key, value in values.items():
@@ -187,7 +196,7 @@ def _pieces(text: bytes, element: TextElement, values: Nested, where: str) -> It
             if len(found) > 1:
                 raise ModelError(f'{where} has <{key}> {len(found)} times; expected at most one')
             if found:
-                yield from _pieces(text, found[0], value, f'{where}: <{key}>')
+                yield from changed_element(text, found[0], value, f'{where}: <{key}>')
             else:
                 missing[key] = value
         elif key == '@rpy' and 'quat_xyzw' in element.attributes:
@@ -195,33 +204,33 @@ def _pieces(text: bytes, element: TextElement, values: Nested, where: str) -> It
             start, end = element.attributes['quat_xyzw']
             begin = text.rindex(b'quat_xyzw', 0, start)
             quote = text[start - 1 : start]
-            yield _Piece(begin, end, b'rpy=' + quote + written(value).encode())
+            yield Piece(begin, end, b'rpy=' + quote + written(value).encode())
         elif (name := key[1:]) in element.attributes:
             start, end = element.attributes[name]
-            yield _Piece(start, end, written(value, text[start:end].decode()).encode())
+            yield Piece(start, end, written(value, text[start:end].decode()).encode())
         else:
             after = max((e + 1 for _, e in element.attributes.values()), default=element.name_end)
-            yield _Piece(after, after, f' {name}="{written(value)}"'.encode())
+            yield Piece(after, after, f' {name}="{written(value)}"'.encode())
     if missing:
         yield _insertion(text, element, missing)
 
 
-def _insertion(text: bytes, element: TextElement, missing: Nested) -> _Piece:
+def _insertion(text: bytes, element: TextElement, missing: Nested) -> Piece:
     """Return the piece that adds child elements behind the others."""
     if element.children:
         margin = _margin(text, element.children[0])
         at = element.children[-1].end
-        return _Piece(at, at, _elements(missing, margin).encode())
+        return Piece(at, at, _elements(missing, margin).encode())
     outer = _margin(text, element)
     inner = _elements(missing, outer + _INDENT if outer else '')
     if element.end == element.opened:
         start = len(text[: element.opened - len(b'/>')].rstrip())
-        return _Piece(start, element.end, f'>{inner}{outer}</{element.tag}>'.encode())
+        return Piece(start, element.end, f'>{inner}{outer}</{element.tag}>'.encode())
     # The new elements follow whatever text there is, and precede the margin of the closing tag.
     body = text[element.opened : element.closed]
     margin_bytes = body[len(body.rstrip()) :]
     at = element.closed - len(margin_bytes)
-    return _Piece(at, at, (inner + ('' if b'\n' in margin_bytes else outer)).encode())
+    return Piece(at, at, (inner + ('' if b'\n' in margin_bytes else outer)).encode())
 
 
 def _margin(text: bytes, element: TextElement) -> str:

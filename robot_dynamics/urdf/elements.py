@@ -60,6 +60,11 @@ def joint_friction(joint: Any) -> tuple[float, float]:
     return (given.damping, given.friction) if given is not None else (0.0, 0.0)
 
 
+def joint_armature(joint: Any) -> float:
+    """Return the inertia of the rotor seen at the joint [kg m^2 or kg]."""
+    return float(joint.dynamics.armature) if joint.dynamics is not None else 0.0
+
+
 def joint_limits(joint: Any) -> Limits:
     """Return the limits of a moving joint.
 

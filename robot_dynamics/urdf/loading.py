@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,9 +37,11 @@ from robot_dynamics.urdf.deviations import (
     encoding_of,
     in_utf8,
     reject_binary,
+    root_tag,
 )
 from robot_dynamics.urdf.elements import (
     is_revolute,
+    joint_armature,
     joint_friction,
     joint_limits,
     link_inertial,
@@ -47,10 +49,11 @@ from robot_dynamics.urdf.elements import (
     unit_axis,
 )
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
-from robot_dynamics.urdf.robot_files import robot_file
+from robot_dynamics.urdf.robot_files import named, robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
 from robot_dynamics.urdf.xacro_process import expanded
 
+MJCF = 'mujoco'  # root element
 ROUNDING = 1e-9  # of limits in rad or m
 
 
@@ -64,7 +67,10 @@ def load_urdf(
     xacro_arguments: Mapping[str, str] | None = None,
     package_paths: Sequence[str | os.PathLike[str]] = (),
 ) -> RobotModel:
-    """Return the robot of a URDF file or, with the suffix .xacro, of a xacro file.
+    """Return the robot of a URDF file, with the suffix .xacro of a xacro file, or of MJCF.
+
+    An MJCF file, with the root element <mujoco>, becomes a URDF first: its gravity is left out.
+    `load_mjcf` reads it without that.
 
     A .xacro is a program: it evaluates expressions and reads other files. From an unknown source,
     load URDF files only.
@@ -122,27 +128,22 @@ def parse_urdf(
 # -- files ----------------------------------------------------------------------------------
 
 
-@contextmanager
-def named(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Begin the errors of a description with the path of its file."""
-    try:
-        yield
-    except ModelError as error:
-        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
-
-
 def urdf_text(
     path: str | os.PathLike[str],
     xacro_arguments: Mapping[str, str] | None = None,
     package_paths: Sequence[str | os.PathLike[str]] = (),
 ) -> bytes | str:
-    """Return the contents of a URDF file, or the expansion of a .xacro file.
+    """Return the contents of a URDF file, the expansion of a .xacro file, or the URDF of an MJCF.
+
+    A file is MJCF if its root element is <mujoco>. MuJoCo reads it, and what it includes. Its
+    arguments are `root` and `free_base` of `load_mjcf`.
 
     Arguments and warnings are those of `load_urdf`.
 
     Raises:
-        ModelError: the file cannot be read or expanded, or is given arguments without being xacro;
-            the arguments are no mapping, or the folders no list.
+        ModelError: the file cannot be read or converted, or is given arguments that it does not
+            take; the arguments are no mapping, or the folders no list.
+        MujocoMissing: the file is MJCF, and MuJoCo is not installed.
     """
     if not isinstance(xacro_arguments or {}, Mapping):
         raise ModelError(
@@ -162,11 +163,25 @@ def urdf_text(
     if file.suffix == '.xacro':
         reject_binary(contents)
         return expanded(file, arguments, package_paths)
+    if root_tag(contents) == MJCF:
+        # Imported late: it imports what writes URDF files.
+        from robot_dynamics.urdf.mjcf.as_urdf import urdf_of_mjcf
+
+        return urdf_of_mjcf(file, arguments)
     if arguments:
         raise ModelError(
             f'xacro arguments are given ({", ".join(arguments)}); expected a .xacro file, or none'
         )
     return _in_utf8(contents)
+
+
+def is_mjcf(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file can be read and is MJCF."""
+    try:
+        with Path(path).open('rb') as stream:
+            return root_tag(stream.read(MAX_BYTES)) == MJCF
+    except (OSError, ValueError):
+        return False
 
 
 def _in_utf8(contents: bytes) -> bytes:
@@ -202,7 +217,9 @@ def _robot(
     inertials = {name: link_inertial(link) for name, link in tree.links.items()}
     bodies, frames = _merged(tree, motions)
     model = replace(
-        _model(robot.name, motions, bodies, frames, inertials), gravity=_checked(gravity)
+        _model(robot.name, motions, bodies, frames, inertials),
+        gravity=_checked(gravity),
+        home=robot.home,
     )
     model, narrowed = _within_mimic_limits(model, bodies)
     problems = [
@@ -250,6 +267,7 @@ def _model(
     leaders, S, s0 = _coordinates(motions, bodies)
     limits = [joint_limits(joint) for joint in leaders]
     friction = np.array([joint_friction(b.joint) for b in bodies]).reshape(-1, 2).T
+    rotors = np.array([joint_armature(b.joint) for b in bodies])
     carried = defaultdict(list)
     for link, (body, T) in frames.items():
         carried[body].append(transformed(inertials[link], T))
@@ -272,6 +290,8 @@ def _model(
         jerk_limit=np.array([limit.jerk for limit in limits]),
         effort_limit=np.array([limit.effort for limit in limits]),
         **friction_of_coordinates(S, *friction),
+        # diag(S^T B S)
+        reflected_inertia=(S**2).T @ rotors,
         link_names=tuple(frames),
         frame_names=tuple(frames),
         frame_body=np.array([body for body, _ in frames.values()]),

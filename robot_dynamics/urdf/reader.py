@@ -35,7 +35,9 @@ from robot_dynamics.urdf.rules import (
     MAX_NAME,
     RATES,
     checked_element,
+    number,
     reject_misspelt,
+    shown,
 )
 
 MAX_BYTES = 10_000_000
@@ -44,6 +46,7 @@ MAX_LINKS = 2_000
 MAX_ITEMS = 200_000  # elements and attributes
 MAX_ATTRIBUTES = 100  # of one element
 MAX_TAGS = 1_000  # kinds of elements
+HOME = 'home'  # the state of joints that is the start posture
 PIECE = 2**20  # characters parsed at a time; a bound stops the parser after the piece
 
 _PARSER_ERRORS = (ParseError, ValueError, AssertionError, TypeError, KeyError, AttributeError)
@@ -55,7 +58,8 @@ def read_urdf(xml: str | bytes, remarks: Remarks | None = None) -> Any:
     Links and joints are in document order. Axis, limit, dynamics and mimic of fixed joints are
     dropped. Missing `inertial`, `limit`, `dynamics` and `mimic` are None; other optional elements
     and attributes have the defaults of the specification. The limits of URDF 1.2 are attributes
-    of `limit` that urdf_parser_py does not know, 0 where none is given.
+    of `limit` that urdf_parser_py does not know, 0 where none is given; so is `armature` of
+    `dynamics`. The attribute `home` has the positions of the <group_state> `home`, by joint.
 
     Args:
         xml: the text.
@@ -83,11 +87,29 @@ def read_urdf(xml: str | bytes, remarks: Remarks | None = None) -> Any:
     for position, element in enumerate(root, start=1):
         if element.tag in ('link', 'joint'):
             clean.append(checked_element(element, position, remarks))
-    return _parsed(clean)
+    parsed = _parsed(clean)
+    parsed.home = _home(root)
+    return parsed
+
+
+def _home(root: ElementTree.Element) -> dict[str, float]:
+    """Return the positions by joint of the <group_state> `home`, as in an SRDF; none without."""
+    values: dict[str, float] = {}
+    for state in root.findall('group_state'):
+        for joint in state.findall('joint') if state.get('name') == HOME else ():
+            name, text = joint.get('name', ''), joint.get('value', '')
+            try:
+                values[name] = float(number(text))
+            except ValueError as reason:
+                where = f'group_state {shown(HOME)}: joint {shown(name)}'
+                raise ModelError(f'{where} has value={shown(text)}, which {reason}') from None
+    return values
 
 
 def _parsed(clean: ElementTree.Element) -> Any:
     """Return the urdf_parser_py robot of checked elements."""
+    rotors = [joint.find('dynamics') for joint in clean.iter('joint')]
+    armatures = [0.0 if one is None else float(one.attrib.pop('armature')) for one in rotors]
     limits = [joint.find('limit') for joint in clean.iter('joint')]
     rates = [
         {key: float(limit.attrib.pop(key)) for key in RATES} if limit is not None else {}
@@ -97,9 +119,11 @@ def _parsed(clean: ElementTree.Element) -> Any:
         robot = URDF.from_xml_string(ElementTree.tostring(clean, encoding='unicode'))
     except _PARSER_ERRORS as error:
         raise ModelError(f'urdf_parser_py rejected the description: {error}') from error
-    for joint, given in zip(robot.joints, rates, strict=True):
+    for joint, given, armature in zip(robot.joints, rates, armatures, strict=True):
         for key, value in given.items():
             setattr(joint.limit, key, value)
+        if joint.dynamics is not None:
+            joint.dynamics.armature = armature
     return robot
 
 
@@ -114,9 +138,14 @@ def xml_root(xml: str | bytes) -> ElementTree.Element:
     Raises:
         ModelError: the text is not well-formed, too large, no URDF, or has a document type.
     """
-    root = _parse_xml(_as_text(xml))
+    root = xml_element(xml)
     reject_other_format(root.tag)
     return root
+
+
+def xml_element(xml: str | bytes) -> ElementTree.Element:
+    """Return the root element of an untrusted text of any format. Raises ModelError."""
+    return _parse_xml(_as_text(xml))
 
 
 def _as_text(xml: str | bytes) -> str:

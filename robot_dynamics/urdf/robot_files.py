@@ -11,6 +11,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from robot_dynamics.common.errors import ModelError
@@ -73,13 +74,24 @@ def _folders() -> Iterator[Path]:
     yield Path(os.environ.get('ROBOT_DESCRIPTIONS_CACHE') or CACHE).expanduser()
 
 
+@contextmanager
+def named(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin the errors of a description with the path of its file."""
+    try:
+        yield
+    except ModelError as error:
+        raise ModelError(f'{os.fsdecode(path)}: {error}') from error
+
+
 def _unknown(file: Path, bundled: list[str], others: list[str]) -> str:
     similar = sorted(name for name in others if name.startswith(file.name))
     if similar:
         return f'no robot has exactly this name; expected one of {_listed(similar)}'
     reason = 'is a folder' if file.is_dir() else 'no file and no robot on this disk has this name'
     more = f'{len(others)} of other packages' if others else 'pip install example-robot-data'
-    return f'{reason}; expected a .urdf or .xacro file, or one of {_listed(bundled)} ({more})'
+    return (
+        f'{reason}; expected a .urdf, .xacro or MJCF file, or one of {_listed(bundled)} ({more})'
+    )
 
 
 def _listed(names: Sequence[object]) -> str:

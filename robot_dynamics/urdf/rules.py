@@ -36,10 +36,13 @@ MAX_NUMBER = 1e30  # squares and products of numbers must not overflow
 TENSOR = ('ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz')
 MOVING_TYPES = ('revolute', 'continuous', 'prismatic')
 RATES = ('acceleration', 'deceleration', 'jerk')  # limits of URDF 1.2
+# `armature` is that of MJCF: rotor inertia seen at the joint, kg m^2 or kg.
+DYNAMICS = ('damping', 'friction', 'armature')
 # Elements that others read, or that a fixed joint does not need; what they contain is not checked.
 EXTENSIONS = (
     *('visual', 'collision', 'material', 'axis', 'limit', 'dynamics', 'mimic', 'calibration'),
     *('safety_controller', 'gazebo', 'transmission', 'ros2_control', 'mujoco', 'sensor'),
+    'group_state',
 )
 
 
@@ -231,7 +234,7 @@ _MOVING_JOINT = Rules(
                 **dict.fromkeys(RATES, (_size_bound, '0')),
             }
         ),
-        'dynamics': Rules(optional=dict.fromkeys(('damping', 'friction'), (_magnitude, '0'))),
+        'dynamics': Rules(optional=dict.fromkeys(DYNAMICS, (_magnitude, '0'))),
         'mimic': Rules(
             required={'joint': _name},
             optional={'multiplier': (number, '1'), 'offset': (number, '0')},

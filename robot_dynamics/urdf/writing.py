@@ -14,7 +14,7 @@ cannot hold, rotors and gravity, is written as parameters of the nodes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -64,21 +64,26 @@ def write_urdf(model: RobotModel, file: str | os.PathLike[str] | None = None) ->
     return path
 
 
-def to_urdf(model: RobotModel) -> str:
+def to_urdf(model: RobotModel, names: Sequence[str] | None = None) -> str:
     """Return the URDF text of a robot, without its rotors and gravity.
+
+    Args:
+        model: the robot.
+        names: (nb) of the joints of the bodies, those of the coordinates among them; by default
+            joints that follow another are named after their links.
 
     Raises:
         ModelError: a joint depends on several coordinates, no joint moves by a coordinate itself,
             a limit is 0, which means none in a URDF, or the reader rejects a name or a number.
     """
     robot = Element('robot', name=model.name)
-    links = _link_names(model)
-    radii = _radii(model)
+    links = link_names(model)
+    radii = radii_of(model)
     for i, (link, radius) in enumerate(zip(links, radii, strict=True), start=-1):
         element = SubElement(robot, 'link', name=link)
-        for start, end in _lines(model, i):
+        for start, end in lines_of(model, i):
             _add_line(element, start, end, radius)
-    for joint in _joints(model, links):
+    for joint in joints_of(model, links, names):
         if joint.child not in links:
             SubElement(robot, 'link', name=joint.child)
         elif joint.kind != 'fixed':
@@ -102,7 +107,7 @@ def to_urdf(model: RobotModel) -> str:
 # -- names ----------------------------------------------------------------------------------
 
 
-def _link_names(model: RobotModel) -> list[str]:
+def link_names(model: RobotModel) -> list[str]:
     """Return the links (1 + nb) of the base and the bodies, whose frames are at their joints."""
     taken = set(model.frame_names)
     at_joint = [
@@ -135,7 +140,7 @@ def _frames(model: RobotModel) -> Iterator[tuple[str, int, Array]]:
 # -- joints ---------------------------------------------------------------------------------
 
 
-class _Joint(NamedTuple):
+class UrdfJoint(NamedTuple):
     """A joint of the URDF; its position is multiplier q + offset of a coordinate."""
 
     name: str
@@ -150,8 +155,10 @@ class _Joint(NamedTuple):
     mimics: bool = False
 
 
-def _joints(model: RobotModel, links: list[str]) -> Iterator[_Joint]:
-    """Yield the joints of bodies and frames.
+def joints_of(
+    model: RobotModel, links: list[str], names: Sequence[str] | None = None
+) -> Iterator[UrdfJoint]:
+    """Yield the joints of bodies and frames. Arguments as `to_urdf`, and the names of its links.
 
     Siblings are in the order in which the frames are listed: that of the links when they are read.
     """
@@ -162,16 +169,21 @@ def _joints(model: RobotModel, links: list[str]) -> Iterator[_Joint]:
                 f'the joint of link {link!r} depends on {names}; a joint of a URDF depends on one '
                 'coordinate'
             )
-    taken = set(model.joint_names)
-    leaders = [_leader(model, k) for k in range(model.n)]
+    taken = {*model.joint_names, *(names or ())}
+    if names is None:
+        leaders = [_leader(model, k) for k in range(model.n)]
+        new = {i: f'{links[i + 1]}_joint' for i in range(model.nb) if i not in leaders}
+        names = [_unused(new[i], taken) if i in new else '' for i in range(model.nb)]
+    else:
+        leaders = [names.index(joint) for joint in model.joint_names]
     done = 0
     for frame, body, T in _frames(model):
-        yield from (_body_joint(model, i, links, leaders, taken) for i in range(done, body + 1))
+        yield from (_body_joint(model, i, links, leaders, names) for i in range(done, body + 1))
         done = max(done, body + 1)
         if frame not in links:
             name = _unused(f'{frame}_joint', taken)
-            yield _Joint(name, 'fixed', links[body + 1], frame, T, np.zeros(3))
-    yield from (_body_joint(model, i, links, leaders, taken) for i in range(done, model.nb))
+            yield UrdfJoint(name, 'fixed', links[body + 1], frame, T, np.zeros(3))
+    yield from (_body_joint(model, i, links, leaders, names) for i in range(done, model.nb))
 
 
 def _leader(model: RobotModel, k: int) -> int:
@@ -187,29 +199,35 @@ def _leader(model: RobotModel, k: int) -> int:
 
 
 def _body_joint(
-    model: RobotModel, i: int, links: list[str], leaders: list[int], taken: set[str]
-) -> _Joint:
+    model: RobotModel, i: int, links: list[str], leaders: list[int], names: Sequence[str]
+) -> UrdfJoint:
     """Return the joint of body i."""
     kind = 'revolute' if model.revolute[i] else 'prismatic'
     ends = links[int(model.parent[i]) + 1], links[i + 1]
     columns = np.flatnonzero(model.S[i]).tolist()
     if columns and i not in leaders:
         (k,) = columns
-        name = _unused(f'{links[i + 1]}_joint', taken)
         ratio, offset = float(model.S[i, k]), float(model.s0[i])
-        return _Joint(
-            name, kind, *ends, model.placement[i], model.axis[i], k, ratio, offset, mimics=True
+        return UrdfJoint(
+            names[i],
+            kind,
+            *ends,
+            model.placement[i],
+            model.axis[i],
+            k,
+            ratio,
+            offset,
+            mimics=True,
         )
     # T(q + s0) = T(s0) T(q) about one axis, and T(-q) about the opposite one
     still = pose(*model.joint_transform(i, model.s0[i]))
     if not columns:
-        name = _unused(f'{links[i + 1]}_joint', taken)
-        return _Joint(name, 'fixed', *ends, still, np.zeros(3))
+        return UrdfJoint(names[i], 'fixed', *ends, still, np.zeros(3))
     (k,) = columns
-    return _Joint(model.joint_names[k], kind, *ends, still, model.S[i, k] * model.axis[i], k)
+    return UrdfJoint(model.joint_names[k], kind, *ends, still, model.S[i, k] * model.axis[i], k)
 
 
-def _add_joint(robot: Element, model: RobotModel, joint: _Joint) -> None:
+def _add_joint(robot: Element, model: RobotModel, joint: UrdfJoint) -> None:
     """Add a <joint>."""
     kind, k, ratio = joint.kind, joint.coordinate, joint.multiplier
     ends = sorted(float(ratio * x + joint.offset) for x in (model.lower[k], model.upper[k]))
@@ -253,7 +271,7 @@ def _add_joint(robot: Element, model: RobotModel, joint: _Joint) -> None:
 # -- shapes ---------------------------------------------------------------------------------
 
 
-def _lines(model: RobotModel, i: int) -> list[tuple[Array, Array]]:
+def lines_of(model: RobotModel, i: int) -> list[tuple[Array, Array]]:
     """Return lines (start, end) between the joints and frames of body i, -1 for the base.
 
     They are the shortest tree from the joint of the body; a body without other points has a line
@@ -277,10 +295,10 @@ def _lines(model: RobotModel, i: int) -> list[tuple[Array, Array]]:
     return lines
 
 
-def _radii(model: RobotModel) -> list[float]:
+def radii_of(model: RobotModel) -> list[float]:
     """Return the radii (1 + nb) of the lines of the base and the bodies, those of their masses."""
     lengths = [
-        [float(np.linalg.norm(end - start)) for start, end in _lines(model, i)]
+        [float(np.linalg.norm(end - start)) for start, end in lines_of(model, i)]
         for i in range(-1, model.nb)
     ]
     every = [length for own in lengths for length in own]
@@ -301,7 +319,7 @@ def _add_line(link: Element, start: Array, end: Array, radius: float) -> None:
     SubElement(shape, 'cylinder', radius=written(radius), length=length)
 
 
-def _add_joint_shape(link: Element, joint: _Joint, radius: float) -> None:
+def _add_joint_shape(link: Element, joint: UrdfJoint, radius: float) -> None:
     """Add a cylinder about the axis of a revolute joint, a box along that of a prismatic one."""
     shape = _add_shape(link, np.zeros(3), joint.axis)
     if joint.kind == 'revolute':

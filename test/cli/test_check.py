@@ -132,8 +132,8 @@ def test_a_xacro_file_is_expanded_with_a_notice(run, tmp_path):
     file.write_text(head + '<xacro:property name="x" value="1"/>' + rest)
     code, output, _ = run(file, '--fix', out)
     assert code == 0
-    assert 'the xacro file was expanded' in output
-    assert 'the URDF expanded from xacro' in output
+    assert 'that the xacro or MJCF file becomes' in output
+    assert 'the URDF made from it' in output
     assert load_urdf(out).joint_names == load_urdf(PANDA).joint_names
 
 

@@ -244,7 +244,7 @@ def test_a_robot_of_the_package_is_found_by_name(run, tmp_path, monkeypatch):
     assert (code, output) == (2, '')
     assert errors.startswith(
         'robot-dynamics: pander: no file and no robot on this disk has this name; expected a '
-        '.urdf or .xacro file, or one of panda, planar_2r, puma560, scara_rrp ('
+        '.urdf, .xacro or MJCF file, or one of panda, planar_2r, puma560, scara_rrp ('
     )
 
 
@@ -254,7 +254,8 @@ def test_a_folder_is_no_robot_and_no_file_to_write(run, capsys, tmp_path, monkey
     output, errors = run('terms', 'models')[1:]
     assert output == ''
     assert errors.startswith(
-        'robot-dynamics: models: is a folder; expected a .urdf or .xacro file, or one of panda, '
+        'robot-dynamics: models: is a folder; expected a .urdf, .xacro or MJCF file, or one of '
+        'panda, '
     )
     with pytest.raises(SystemExit, match='2'):
         run('check', 'panda', '--fix', 'models')

@@ -52,7 +52,7 @@ def test_arguments_stand_before_and_after_options(run, file):
 def test_check_shows_the_limits_of_its_arguments_and_warns_of_an_unused_one(run, file):
     _, output, error = run('check', file, 'reach:=1.25', 'reech:=3')
     assert ' 1.25 ' in output
-    assert 'the xacro file was expanded' in output
+    assert 'that the xacro or MJCF file becomes' in output
     assert error.count('warning: ') == 1
     assert 'does not use xacro arguments reech' in error
 
@@ -67,9 +67,9 @@ def test_an_unused_argument_is_a_warning_once(run, file):
     [
         (('terms', 'panda', 'a:=1'), 'panda: xacro arguments are given (a); expected a .xacro'),
         (('terms', 'panda', 'a:=1', 'a:=2'), "'a' is given twice"),
-        (('view', 'a:=1'), 'a:=1 is an argument of a .xacro file; expected its path'),
+        (('view', 'a:=1'), 'a:=1 is an argument of a .xacro or MJCF file; expected its path'),
         (('demo', '--touch', 'a:=1'), '--touch takes no --robot'),
-        (('record', 'new', 'a:=1'), 'a:=1 is an argument of a .xacro file'),
+        (('record', 'new', 'a:=1'), 'a:=1 is an argument of a .xacro or MJCF file'),
     ],
 )
 def test_arguments_without_a_xacro_file_are_rejected(run, words, reason):

@@ -4,6 +4,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
+from mjcf_text import link, world
 from std_msgs.msg import String
 
 from robot_dynamics.common.errors import FrameNotFound, ModelError
@@ -89,6 +90,21 @@ def test_a_file(graph, elbow_urdf, tmp_path):
     path.write_text(elbow_urdf)
     node = graph.start(DynamicsNode, description=None, robot_description_file=str(path))
     assert node.arm.model.joint_names == ('shoulder', 'elbow')
+
+
+def test_an_mjcf_file_has_its_rotors_and_its_root(graph, tmp_path):
+    pytest.importorskip('mujoco')
+    path, one = tmp_path / 'arms.xml', link('{0}', '', link('{0}_arm', '<joint armature="0.2"/>'))
+    path.write_text(world(''.join(one.format(side) for side in ('left', 'right'))))
+    file = {'description': None, 'robot_description_file': str(path)}
+    node = graph.start(DynamicsNode, **file, xacro_arguments=['root:=right'])
+    assert node.arm.model.body_names == ('right_arm',)
+    assert node.arm.model.reflected_inertia.tolist() == [0.2]
+
+
+def test_mjcf_in_a_parameter_is_rejected(graph):
+    with pytest.raises(ModelError, match=r'this is an MJCF file, .* load it by its path'):
+        graph.start(DynamicsNode, description=world(link('a')))
 
 
 def test_a_bad_file_is_named_with_the_reason(graph, tmp_path):

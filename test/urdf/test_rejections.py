@@ -226,7 +226,7 @@ NO_URDF = {
     'comment': ('<!-- robot -->', 'not well-formed XML: no element found'),
     'two roots': ('<robot/><robot/>', 'not well-formed XML: junk after document element'),
     'SDF': ('<sdf version="1.7"/>', 'this is an SDF file, .* expected a URDF: load the URDF'),
-    'MJCF': ('<mujoco model="arm"/>', 'this is an MJCF file, .* or convert it, for instance with'),
+    'MJCF': ('<mujoco model="arm"/>', 'this is an MJCF file, .* load it by its path'),
     'USD': (b'#usda 1.0', 'this is a USD file; expected a URDF: .* or export it'),
     'USD, binary': (b'PXR-USDC\0\0', 'this is a USD file'),
     'USD, zipped': (zipped('arm.usdc'), 'this is a USD file'),

@@ -73,6 +73,7 @@ def with_coordinates(
         # q_body = S_b q + s0_b = S_b S p + S_b s0 + s0_b
         S=model.S @ S_qp,
         s0=model.S @ offset + model.s0,
+        home={},
         **carried,
     )
 

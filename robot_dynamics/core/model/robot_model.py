@@ -86,6 +86,8 @@ class RobotModel:
     frame_body: Array = field(default_factory=lambda: np.zeros(0, dtype=int))  # -1 for the base
     frame_placement: Array = field(default_factory=lambda: np.zeros((0, 4, 4)))  # in that body
     base: Inertial = field(default_factory=Inertial)  # of the base: no effect on torques
+    # Start posture, rad or m by joint; joints that are not in it have none.
+    home: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -127,6 +129,7 @@ class RobotModel:
         base = self.base
         own = replace(base, com=_own(base.com), inertia_com=_own(base.inertia_com))
         object.__setattr__(self, 'base', own)
+        object.__setattr__(self, 'home', dict(self.home))
         _check(self)
 
     # -- queries ----------------------------------------------------------------------------

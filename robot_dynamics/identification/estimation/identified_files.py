@@ -70,9 +70,17 @@ def estimated_links(model: RobotModel, urdf: str | bytes) -> EstimatedLinks:
 
 
 def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLinks) -> bytes:
-    """Return the description with the identified inertias and friction, else byte by byte as is.
+    """Return the description with the identified inertias and friction, else as it is."""
+    return edited(urdf, identified_changes(found, urdf, estimated))
 
-    A body that the motion does not excite, and the friction of a joint that does not move or is
+
+def identified_changes(
+    found: Identification, urdf: bytes, estimated: EstimatedLinks
+) -> list[Change]:
+    """Return the changes of the description: the identified inertias and friction.
+
+    Rotors are parameters of the nodes; a description that has them gets the identified ones. A
+    body that the motion does not excite, and the friction of a joint that does not move or is
     coupled, are left as they are; an inconsistent inertia never is.
     """
     model, changes = found.description, []
@@ -96,13 +104,17 @@ def identified_urdf(found: Identification, urdf: bytes, estimated: EstimatedLink
         viscous, coulomb = rounded(friction)
         changes.append(Change('joint', name, 'dynamics/@damping', viscous))
         changes.append(Change('joint', name, 'dynamics/@friction', coulomb))
-    moved = {joints[j] for j in moving}
+    moved = {joints[j]: float(found.model.reflected_inertia[j]) for j in moving}
     for joint in read_urdf(urdf).joints:
+        has_rotor = joint.dynamics is not None and joint.dynamics.armature > 0
+        if has_rotor and joint.name in moved and found.coupling is None:
+            rotor = rounded(moved[joint.name])
+            changes.append(Change('joint', joint.name, 'dynamics/@armature', rotor))
         # The friction of joints that mimic it is part of the leader's.
         if joint.mimic is not None and joint.mimic.joint in moved and joint.dynamics is not None:
             changes.append(Change('joint', joint.name, 'dynamics/@damping', 0.0))
             changes.append(Change('joint', joint.name, 'dynamics/@friction', 0.0))
-    return edited(urdf, changes)
+    return changes
 
 
 def _inertial(link: str, body: Inertial) -> list[Change]:
