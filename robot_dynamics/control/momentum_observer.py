@@ -31,7 +31,7 @@ from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.programs import Robot
 
 POLES = (0.1, 1e5)  # 1/s
-LONGEST_LEAD = 0.1  # s, of efforts before velocities
+LONGEST_LEAD = 0.1  # s, of efforts before velocities, or after the motion
 FORGOTTEN = np.exp(-3.0)  # part of an unknown direction of friction that does not matter
 
 
@@ -54,9 +54,9 @@ class ObserverSettings:
         0.0,
         'Time by which measured efforts are earlier than positions and velocities, such as a '
         'velocity filter makes them: 1 / (2 pi f_c) and half a period. It is the identified '
-        'velocity_lag less effort_delay',
+        'velocity_lag less effort_delay; negative: later, and the motion is delayed then',
         's',
-        (0.0, LONGEST_LEAD),
+        (-LONGEST_LEAD, LONGEST_LEAD),
     )
     play: ArrayLike = joint_setting(
         0.0,
@@ -136,12 +136,14 @@ class MomentumObserver:
         """Begin anew with the next state."""
         self._last: Sample | None = None
         self.state: ObserverState | None = None
-        self._efforts: deque[tuple[float, Array]] = deque()
+        self._received: deque[Sample] = deque()
+        self._waits = False  # for the motion that belongs to the first efforts
         self.external_torque = self.prompt_torque = np.zeros(self.arm.model.n)
 
     def continue_from(self, other: MomentumObserver) -> None:
         """Go on where an observer of the same arm is that has another payload or gravity."""
-        self._last, self._efforts, self.state = other._last, other._efforts.copy(), other.state
+        self._last, self._received, self.state = other._last, other._received.copy(), other.state
+        self._waits = other._waits
         self.external_torque, self.prompt_torque = other.external_torque, other.prompt_torque
         self._balance_anew()
 
@@ -168,7 +170,8 @@ class MomentumObserver:
         """Take the next state of the joints; return whether it gave an external torque.
 
         The first state, one that is no later than the one before, one after a gap and one whose
-        result is not finite begin anew.
+        result is not finite begin anew. So do the first ones of efforts that are later than the
+        motion, until the motion that belongs to them is known.
 
         Args:
             t: time, s.
@@ -193,23 +196,37 @@ class MomentumObserver:
         if last is None or self.state is None or not 0 < t - last.t <= self.settings.max_gap:
             self._begin(sample)
             return False
-        delayed = self._delayed(t, sample.effort)
+        first, aligned = self._received[0], self._aligned(sample)
+        if self._waits:
+            self._enter(aligned)
+            self._waits = t + self.settings.effort_lead < first.t
+            return False
         found = self._observe(
-            *(sample.q, sample.qd, delayed, np.array([t - last.t])),
-            *(*self._constants, *self.state, *sample.base),
+            *(aligned.q, aligned.qd, aligned.effort, np.array([t - last.t])),
+            *(*self._constants, *self.state, *aligned.base),
         )
         if not all(np.isfinite(row).all() for row in found):
             self._begin(sample)
             return False
         self.state = ObserverState(*found[:-1])
         self.external_torque, self.prompt_torque = found.external_torque, found.prompt_torque
-        self._last = sample._replace(effort=delayed)
+        self._last = aligned
         return True
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for the motion that belongs to the first efforts."""
+        return self._waits
 
     def _begin(self, sample: Sample) -> None:
         self.restart()
+        self._received.append(sample)
+        self._waits = self.settings.effort_lead < 0
+        self._enter(sample)
+
+    def _enter(self, sample: Sample) -> None:
+        """Begin the filters at a sample."""
         zero = np.zeros_like(sample.q)
-        self._efforts.append((sample.t, sample.effort))
         self._last = sample
         p, u = self._balance(sample, zero)
         one = np.ones_like(sample.q)
@@ -221,15 +238,28 @@ class MomentumObserver:
         direction = z if self.friction.law.memory else None
         return p, rate - self.friction.torque(sample.qd, sample.effort, direction)
 
-    def _delayed(self, t: float, effort: Array) -> Array:
-        """Return the effort at the time t less the lead, interpolated between those received."""
-        wanted, efforts = t - self.settings.effort_lead, self._efforts
-        efforts.append((t, effort))
-        while len(efforts) > 2 and efforts[1][0] <= wanted:
-            efforts.popleft()
-        (t0, e0), (t1, e1) = efforts[0], efforts[1]
-        share = min(max((wanted - t0) / (t1 - t0), 0.0), 1.0)
-        return np.asarray(e0 + share * (e1 - e0))
+    def _aligned(self, sample: Sample) -> Sample:
+        """Return the sample with the efforts, or else the motion, of the time t less the lead.
+
+        They are interpolated between those received.
+        """
+        lead, received = self.settings.effort_lead, self._received
+        wanted = sample.t - abs(lead)
+        received.append(sample)
+        while len(received) > 2 and received[1].t <= wanted:
+            received.popleft()
+        before, after = received[0], received[1]
+        share = min(max((wanted - before.t) / (after.t - before.t), 0.0), 1.0)
+
+        def at(x: Array, y: Array) -> Array:
+            return np.asarray(x + share * (y - x))
+
+        if lead >= 0:
+            return sample._replace(effort=at(before.effort, after.effort))
+        base = tuple(at(*pair) for pair in zip(before.base, after.base, strict=True))
+        return Sample(
+            sample.t, at(before.q, after.q), at(before.qd, after.qd), sample.effort, base
+        )
 
 
 def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..., ObserverUpdate]:

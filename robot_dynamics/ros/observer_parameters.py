@@ -13,7 +13,7 @@ from robot_dynamics.control.contact_wrench import DIRECTIONS
 from robot_dynamics.control.momentum_observer import LONGEST_LEAD, ObserverSettings
 from robot_dynamics.control.threshold_learning import SHORTEST
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.ros.parameters import group, parameter
+from robot_dynamics.ros.parameters import ParameterError, group, parameter
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters, MeasuredParameters
 
 
@@ -57,15 +57,20 @@ class ObserverParameters(MeasuredParameters):
     def observer_settings(self, model: RobotModel) -> ObserverSettings:
         """Return the settings of the observer. Raises ParameterError."""
         settings: ObserverSettings = self.joint_settings('observer', model)
-        return replace(settings, effort_lead=min(max(self.effort_lead, 0.0), LONGEST_LEAD))
+        return replace(settings, effort_lead=self._checked_lead())
 
-    @property
-    def effort_lead(self) -> float:
-        """Time by which efforts are earlier than velocities, s; negative: later.
+    def _checked_lead(self) -> float:
+        """Return the time by which efforts are earlier than velocities, s; negative: later.
 
-        The observer uses efforts that are later as they are.
+        Raises ParameterError beyond LONGEST_LEAD.
         """
-        return self.velocity_lag - self.effort_delay
+        lead = self.velocity_lag - self.effort_delay
+        if abs(lead) > LONGEST_LEAD:
+            raise ParameterError(
+                f'velocity_lag is {self.velocity_lag:g} s and effort_delay {self.effort_delay:g} '
+                f's; they must differ by at most {LONGEST_LEAD:g} s'
+            )
+        return lead
 
     def contact_thresholds(self, model: RobotModel) -> ContactThresholds:
         """Return the thresholds of contact. Raises ParameterError."""

@@ -283,7 +283,7 @@ class DriveParameters(RobotParameters):
         0.0,
         'Time by which the efforts of the drives are later than the motion, s; negative: earlier. '
         'robot-dynamics evaluate, payload and view remove it from recordings; of the nodes, '
-        'momentum_observer_node uses velocity_lag less this, where it is positive.',
+        'momentum_observer_node delays efforts by velocity_lag less this, or else the motion.',
         (-1.0, 1.0),
     )
     velocity_lag: float = parameter(

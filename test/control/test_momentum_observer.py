@@ -280,6 +280,43 @@ def test_efforts_are_delayed_by_a_fraction_of_the_interval(arm):
     assert np.abs(part - (0.6 * none + 0.4 * whole))[3:].max() < 1e-2 * size
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('late', [1, 5])
+def test_efforts_that_are_later_than_the_motion_delay_the_motion(arm, sign, late):
+    """The external torque is that of exact efforts, so many states later."""
+    q, qd, effort = motion(arm, PUSH, sign)
+    delayed = np.append(np.repeat(effort[:1], late, axis=0), effort[:-late], axis=0)
+
+    def found(efforts, lead):
+        observer = MomentumObserver(arm, NONE, ObserverSettings(effort_lead=lead * STEP))
+        return observed(observer, q, qd, efforts)
+
+    exact, used, as_it_is = found(effort, 0), found(delayed, -late), found(delayed, 0)
+    size = np.abs(as_it_is[late:] - exact[:-late]).max()
+    assert np.abs(used[late:] - exact[:-late]).max() < 1e-9 * size
+    # Half a state is between, and none is as it is.
+    half = found(delayed, -late + 0.5)
+    assert 1e-3 * size < np.abs(half[late:] - exact[:-late]).max() < 0.8 * size
+    # Nothing is given before the motion that belongs to the first efforts.
+    assert not used[: late + 1].any()
+
+
+def test_efforts_that_are_later_begin_anew_after_a_gap_and_go_on_with_a_payload(arm):
+    q, qd, effort = motion(arm, PUSH)
+    observer, fresh = (
+        MomentumObserver(arm, NONE, ObserverSettings(effort_lead=-2.5 * STEP)) for _ in range(2)
+    )
+    stamps = STAMPS + 1.0 * (np.arange(len(STAMPS)) >= 60)
+    observed(observer, q, qd, effort, stamps)
+    observed(fresh, q[60:], qd[60:], effort[60:], stamps[60:])
+    np.testing.assert_array_equal(observer.external_torque, fresh.external_torque)
+    observer.use(arm.with_payload(arm.model.link_names[-1], 0.0))
+    assert observer.update(stamps[-1] + STEP, q[-1], qd[-1], effort[-1])
+    other = MomentumObserver(arm, NONE, observer.settings)
+    other.continue_from(observer)
+    assert other.update(stamps[-1] + 2 * STEP, q[-1], qd[-1], effort[-1])
+
+
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')
 @pytest.mark.parametrize('field', ['qd', 'effort'])
 @pytest.mark.parametrize('sign', [1.0, -1.0])

@@ -23,8 +23,8 @@ Offers
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
 spike, and contact is unknown meanwhile, as it is without thresholds, efforts or velocities; a
-repeated stamp is ignored. Efforts are delayed by `velocity_lag` less `effort_delay`,
-where it is positive, as of velocities that are low-passed.
+repeated stamp is ignored. Efforts are delayed by `velocity_lag` less `effort_delay`, as of
+velocities that are low-passed; where it is negative, the motion is delayed.
 """
 
 from __future__ import annotations
@@ -189,7 +189,9 @@ class MomentumObserverNode(RobotNode):
         if self._first is None:
             self._first = state.stamp
         t = (state.stamp - self._first) / SECOND  # a float of all ns would round them
-        begun, self._last = self._last < 0, state.stamp
+        # A new observer, or one that waits for the motion that belongs to the first efforts.
+        begun = self._last < 0 or self.observer.waiting
+        self._last = state.stamp
         if not self.observer.update(t, state.q, state.qd, effort):
             self.detector.restart()
             if not begun:
@@ -338,12 +340,6 @@ class MomentumObserverNode(RobotNode):
             return health.WARN, (
                 'the thresholds of contact are from a recording that was rejected '
                 '(thresholds.forced): call ~/learn, or run robot-dynamics thresholds'
-            )
-        if (lead := self.parameters.effort_lead) < 0:
-            return health.WARN, (
-                f'effort_delay exceeds velocity_lag by {-lead:g} s: efforts that are later than '
-                'the velocities are used as they are; expected an effort_delay of at most '
-                f'{self.parameters.velocity_lag:g} s'
             )
         return None
 
