@@ -161,7 +161,7 @@ class Demonstration:
                 if k % SEEN == 0:
                     yield self._row(k * STEP, NONE, state, np.ones(self.model.model.n))
             self._step(state, {})
-        thresholds = free.learned().thresholds
+        thresholds = free.learned(SLOW_FACTOR).thresholds
         settings = ContactSettings(contact_factor=SLOW_FACTOR)
         detector = ContactDetector(self.observer, TOOL, thresholds, settings)
         for k in range(round(END / STEP)):

@@ -4,7 +4,8 @@
 Kinds of contact:
     unknown           nothing is known: no thresholds, or no external torque
     none              every joint is as in free motion
-    contact           a joint is above contact_factor times its largest torque of free motion
+    contact           a joint is above contact_factor times its largest torque of free motion,
+                      times a margin for how little was learned
     collision         above collision_factor times it
     payload           the external torques since are those of a body on the last link
     possible payload  so far they are, but the arm has not moved: a force down is the same
@@ -91,7 +92,7 @@ class ContactDetector:
         n = observer.arm.model.n
         self.thresholds = ContactThresholds(**vars(checked(thresholds, n)))
         self._settings = checked(settings, n)
-        self._level = np.asarray(self.thresholds.level)
+        self._level = np.asarray(self.thresholds.level) * np.asarray(self.thresholds.margin)
         self.collision_excess = settings.collision_factor / settings.contact_factor
         self.use_arm()
 

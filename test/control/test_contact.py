@@ -62,6 +62,17 @@ def test_torques_above_the_thresholds_are_contact_and_collision(arm, sign, torqu
         assert found[-1].excess == pytest.approx(torque / 0.3, rel=1e-3)
 
 
+@pytest.mark.parametrize(('torque', 'kinds'), [(0.5, {'none'}), (0.7, {'none', 'contact'})])
+def test_the_margin_raises_the_threshold(arm, torque, kinds):
+    observer, detector = detector_of(arm, replace(THRESHOLDS, margin=[1.0, 2.0]))
+    pushes = np.zeros((300, 2))
+    pushes[100:, 1] = torque
+    found = at_rest(arm, pushes, detector, observer)
+    assert {one.kind for one in found} == kinds
+    if 'contact' in kinds:
+        assert found[-1].excess == pytest.approx(torque / 0.6, rel=1e-3)
+
+
 def test_contact_ends_within_the_torques_of_free_motion(arm):
     observer, detector = detector_of(arm)
     pushes = np.zeros((600, 2))

@@ -54,7 +54,7 @@ def test_noise_grows_with_the_momentum_as_it_does():
 @pytest.mark.slow
 def test_the_factor_leaves_the_stated_share_of_hours_clean():
     learned = free_motion(600.0, seed=1)
-    limit = learned.factor * np.asarray(learned.thresholds.level)
+    limit = learned.factor * learned.thresholds.margin * learned.thresholds.level
     # Of normal noise: P(|x| < limit)^samples of an hour
     from scipy.stats import norm
 
@@ -69,7 +69,8 @@ def test_joints_whose_remembered_friction_is_above_what_was_learned_are_named():
     assert learned.creeping == (1,)
     np.testing.assert_allclose(
         learned.creep,
-        np.array([0.1, 0.8, 1.0]) / (learned.thresholds.level * learned.thresholds.noise),
+        np.array([0.1, 0.8, 1.0])
+        / (learned.thresholds.margin * learned.thresholds.level * learned.thresholds.noise),
     )
     assert f'may reach the factor b {learned.creep[1]:.2f} by' in learned.text(
         ('a', 'b', 'c'), 1.5

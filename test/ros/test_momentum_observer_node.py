@@ -222,6 +222,7 @@ class Learning(Observing):
 
 def test_thresholds_are_learned_from_free_motion(graph):
     observing = Learning(graph)
+    observing.move(40.0)
     assert not observing.learn(False).success
     assert observing.learn(True).success
     observing.move(31.0)
@@ -229,6 +230,13 @@ def test_thresholds_are_learned_from_free_motion(graph):
     assert answer.success, answer.message
     assert 'learned from 31 s' in answer.message
     assert 'learn for 9.5 more minutes' in answer.message
+    assert 'none in 31 s, fewer than 348 an hour (95 %)' in answer.message
+    figures = observing.node.figures()
+    assert figures['thresholds'] == 'provisional, learned from 31 s'
+    assert (np.asarray(observing.thresholds.margin) > 1.5).all()
+    # Times are those of the run, also of one that begins late.
+    times = answer.message.split('largest torques, N m or N: ')[1].split(';')[0].split(', ')
+    assert all(0 <= float(one.split()[-2]) <= 31 for one in times)
     assert (np.asarray(observing.thresholds.level) > 1).all()
     assert observing.node.status() is None
     observing.move(1.0)

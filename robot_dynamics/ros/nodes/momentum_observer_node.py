@@ -89,6 +89,7 @@ class MomentumObserverNode(RobotNode):
         self.create_service(SetBool, '~/learn', self._on_learn)
         self._learning: ThresholdLearning | None = None
         self._learned: Learned | None = None
+        self._learns_from: float | None = None  # s
         self.robot.begin()
 
     # -- the robot --------------------------------------------------------------------------
@@ -272,7 +273,10 @@ class MomentumObserverNode(RobotNode):
         """Add the last update at a time [s] to the run of learning, if there is one."""
         if self._learning is None:
             return
-        self._learning.add(t, q, self.observer, contact)
+        if self._learns_from is None:
+            self._learns_from = t
+        # Times of the largest torques are those of the run.
+        self._learning.add(t - self._learns_from, q, self.observer, contact)
         longest = self.parameters.learn_timeout
         if self._learning.seconds > longest:
             self._discard(f'it has taken more than {longest:g} s (learn_timeout)')
@@ -304,6 +308,7 @@ class MomentumObserverNode(RobotNode):
         self._learning = ThresholdLearning(
             self.arm.model.n, detector.thresholds, detector.collision_excess
         )
+        self._learns_from = None
         discarded = '' if before is None else f'; {before.seconds:.0f} s are discarded'
         return f'learning; move freely for {ENOUGH / 60:g} minutes{discarded}'
 
@@ -313,7 +318,8 @@ class MomentumObserverNode(RobotNode):
         why = learning.rejection(names)
         if why:
             return False, f'run rejected, the thresholds stay: {why}{learning.events(names)}'
-        learned = learning.learned()
+        factor = self.parameters.detection.contact_factor
+        learned = learning.learned(factor)
         thresholds = parameter_values('thresholds', learned.thresholds)
         result = self.set_parameters_atomically(
             [Parameter(name, value=value) for name, value in thresholds.items()]
@@ -321,7 +327,6 @@ class MomentumObserverNode(RobotNode):
         if not result.successful:
             return False, f'run rejected, the thresholds stay: {result.reason}'
         self._learned = learned
-        factor = self.parameters.detection.contact_factor
         return True, learned.text(names, factor) + learning.events(names)
 
     @override
@@ -353,10 +358,14 @@ class MomentumObserverNode(RobotNode):
     @override
     def figures(self) -> dict[str, str]:
         """Return the contact, and how much was learned."""
+        learned = self.parameters.thresholds.learned
         result = {'contact': self._contact.kind}
+        if self.parameters.thresholds.provisional:
+            result['thresholds'] = f'provisional, learned from {learned:.0f} s'
         if self._learning is not None:
             result['learned [s]'] = f'{self._learning.seconds:.1f}'
         if self._learned is not None:
             result['factor of a clean hour'] = f'{self._learned.factor:.3g}'
+            result['false contacts held out'] = self._learned.false_contacts.text()
             result['correlation with the momentum'] = f'{self._learned.correlation:.2g}'
         return result
