@@ -45,11 +45,13 @@ from robot_dynamics.identification.estimation.identification_report import as_js
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
     identified_urdf,
+    missing_in_urdf,
     node_parameters,
 )
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
 from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
+from robot_dynamics.urdf.identified import marked
 from robot_dynamics.urdf.loading import parse_urdf
 
 EXIT_CODES = {WORSE: 1, UNKNOWN: 3}  # of verdicts
@@ -134,7 +136,8 @@ def identify_robot(options: argparse.Namespace) -> int:
     bags = [recorded(options, file) for file in options.bag]
     urdf = _description(options, {bag.description for bag in bags} - {''})
     with concise_warnings():
-        model = parse_urdf(urdf, **chosen(options))
+        # What another identification has found beside its URDF is identified anew.
+        model = parse_urdf(urdf, **chosen(options), unset_parameters=())
     arm, names = Dynamics(model), model.joint_names
     estimated = estimated_links(model, urdf)
     coupling = None if options.coupling is None else read_coupling(options.coupling, names)
@@ -177,7 +180,9 @@ def _write(options: argparse.Namespace, found: Identification, urdf: bytes) -> i
         write_json(options.json, as_json(found))
     if options.output is not None and (options.force or v.harmless):
         parameters = options.output.with_suffix('.yaml')
-        text = node_parameters(found, _robot_parameters(options))
+        names = [file.name for file in (*options.bag, options.payload_bag) if file is not None]
+        text = node_parameters(found, _robot_parameters(options), names)
+        urdf = marked(urdf, parameters.name, missing_in_urdf(found))
         _check_written(options, urdf, None if found.coupling is not None else text)
         write_files({options.output: urdf, parameters: text})
         print(f'written: {options.output}, {parameters}')

@@ -47,7 +47,7 @@ from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.recording import scale_of
 from robot_dynamics.ros.observer_parameters import ObserverParameters
-from robot_dynamics.ros.parameter_files import read_back
+from robot_dynamics.ros.parameter_files import identified_from, read_back
 from robot_dynamics.ros.parameters import parameter_values, values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 
@@ -112,6 +112,8 @@ def thresholds(options: argparse.Namespace) -> int:
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
     print(comment(learned, model.joint_names, factor))
+    for line in _origin(options):
+        print(f'# {line}')
     if UNSTATED in recording.notes:
         print(f'# {UNSTATED}'.replace('; ', '\n# '))
     robot = _robot_parameters(options, model)
@@ -163,6 +165,19 @@ def node_parameters(
     text = parameters_text(parameters, '/**/momentum_observer_node')
     read_back(text, ObserverParameters).contact_thresholds(model)
     return text
+
+
+def _origin(options: argparse.Namespace) -> list[str]:
+    """Return what the parameters of the model were identified from, as lines."""
+    if options.params_file is None or not (names := identified_from(options.params_file)):
+        return []
+    lines = [f'model identified from {", ".join(map(quoted, names))}']
+    if options.bag.name in names:
+        lines.append(
+            'the model was fitted to this recording: other motion has larger torques; expected '
+            'another recording'
+        )
+    return lines
 
 
 def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
