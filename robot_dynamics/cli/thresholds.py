@@ -46,9 +46,9 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.recording import scale_of
-from robot_dynamics.ros.observer_parameters import ObserverParameters
+from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.parameter_files import identified_from, read_back
-from robot_dynamics.ros.parameters import parameter_values, values
+from robot_dynamics.ros.parameters import values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 
 DIGITS = 4  # significant, of the thresholds
@@ -160,10 +160,13 @@ def node_parameters(
         'observer.poles_along_momentum': settings.poles_along_momentum,
         'detection.contact_factor': contact_factor,
     }
-    thresholds = parameter_values('thresholds', learned.thresholds)
+    kept = 'thresholds.' if not learned.bank else ''
+    thresholds = {k: x for k, x in threshold_values(learned).items() if k.startswith(kept)}
     parameters |= {name: _rounded(value) for name, value in thresholds.items()}
     text = parameters_text(parameters, '/**/momentum_observer_node')
-    read_back(text, ObserverParameters).contact_thresholds(model)
+    written = read_back(text, ObserverParameters)
+    written.contact_thresholds(model)
+    written.bank_thresholds(model)
     return text
 
 

@@ -17,6 +17,10 @@ c_j / (m_j lambda_j sigma_0j) above 1 are named, with that factor.
 A step of torque D moves r to D (1 - (1 + b t) exp(-b t)) beside what free motion adds: it is
 always felt if `REACHED` of it exceeds the largest threshold of the run and |r| against it.
 
+From two minutes on, the torques behind each pair of poles of the bank have thresholds of their
+own, on the joints where they find steps smaller by a tenth than all faster pairs do, held out by
+motion.
+
 An error of a time stamp changes all joint positions by qd times the error, and r along the
 momentum: learning reports how much of r is.
 
@@ -43,6 +47,7 @@ from robot_dynamics.control.threshold_statistics import (
     HeldOut,
     held_out,
 )
+from robot_dynamics.core.algorithms.momentum_observer import BANK
 
 DEBOUNCE = 2.5e-3  # s: three samples at 1 kHz, one at 250 Hz
 BLOCK = 10.0  # s
@@ -61,13 +66,16 @@ ALONG = (
 # contacts are as many. With poles of 150 1/s steps of torque are found 2 ms later.
 FAST_POLES, SLOW_POLES = 200.0, 100.0
 SLOW_FACTOR = 1.7  # of contact with those poles; the default is that without
+BANK_FROM = 120.0  # s of free motion: each pair of poles needs statistics of its own
+GAIN = 0.9  # largest part of the torque that faster pairs find, held out, for which a pair is used
+WINDOW = 5e-3  # s
 KEPT = np.float32
 MOST_SAMPLES = 2_000_000
 
 
 @dataclass(frozen=True)
-class ContactThresholds:
-    """External torques of free motion; one number for all joints, or one each."""
+class PairThresholds:
+    """External torques of free motion behind poles; one number for all joints, or one each."""
 
     noise: ArrayLike = joint_setting(
         0.0,
@@ -89,6 +97,17 @@ class ContactThresholds:
         'Factor of the level for what a longer run would have had: large after a short one',
         bounds=(1.0, 1e6),
     )
+
+    def sigma(self, p: ArrayLike) -> Array:
+        """Return the standard deviations (..., n) at momenta p (..., n)."""
+        slope = np.asarray(self.noise_per_momentum) * np.asarray(p)
+        return np.asarray(np.hypot(self.noise, slope))
+
+
+@dataclass(frozen=True)
+class ContactThresholds(PairThresholds):
+    """Thresholds of the prompt torque, and what they were learned from."""
+
     learned: float = setting(0.0, 'Length of the free motion they were learned from', 's', TIME)
     forced: bool = setting(
         False, 'They are from a recording that was rejected, written by thresholds --force'
@@ -99,14 +118,9 @@ class ContactThresholds:
         """Whether they are from too little free motion to be relied on."""
         return 0 < round(self.learned) < ENOUGH
 
-    def sigma(self, p: ArrayLike) -> Array:
-        """Return the standard deviations (..., n) at momenta p (..., n)."""
-        slope = np.asarray(self.noise_per_momentum) * np.asarray(p)
-        return np.asarray(np.hypot(self.noise, slope))
-
 
 class Debounced:
-    """The smallest of the last values |x| (n,) of `DEBOUNCE`."""
+    """The smallest of the last values |x| of `DEBOUNCE`."""
 
     def __init__(self) -> None:
         """Begin without values."""
@@ -132,10 +146,10 @@ class Peak(NamedTuple):
 
 
 class Felt(NamedTuple):
-    """Steps of torque that are always felt in the motion of a run."""
+    """Steps of torque that are always felt in the motion of a run, behind a pair of poles."""
 
-    torque: Array  # (n,) smallest, N m or N; inf: none
-    delay: float  # s, after which the slowest is
+    torque: Array  # (n,) smallest, N m or N; inf: the joint does not use the pair
+    delay: float  # s, after which they are
 
 
 class Learned(NamedTuple):
@@ -150,7 +164,8 @@ class Learned(NamedTuple):
     kept: tuple[int, ...] = ()  # others that were not learned: those before stay
     false_contacts: FalseContacts = FalseContacts(0, 0.0)  # of folds of the run, by the others
     largest: tuple[Peak, ...] = ()  # torques, in those of the level, in falling order
-    felt: Felt | None = None
+    felt: tuple[Felt, ...] = ()  # by pairs of poles, the fastest first
+    bank: tuple[PairThresholds, ...] = ()  # of the pairs of `BANK`; level 0 where not used
 
     @property
     def stamps_jitter(self) -> bool:
@@ -176,13 +191,9 @@ class Learned(NamedTuple):
         parts += self._extrapolated(joint_names, contact_factor)
         if round(seconds) < ENOUGH:
             parts.append(f'learn for {(ENOUGH - seconds) / 60:.1f} more minutes')
-        if self.felt is not None:
-            felt = zip(joint_names, self.felt.torque.tolist(), strict=True)
-            listed = ', '.join(f'{name} {x:.3g}' for name, x in felt if np.isfinite(x))
-            parts.append(
-                f'smallest steps that are always felt, after {1e3 * self.felt.delay:.0f} ms, '
-                f'N m or N: {listed}'
-            )
+        if self.felt:
+            listed = ', '.join(self._felt(j, name) for j, name in enumerate(joint_names))
+            parts.append(f'smallest steps that are always felt, N m or N: {listed}')
         if self.largest:
             listed = ', '.join(
                 f'{joint_names[j]} {torque:.3g} at {t:.2f} s' for t, j, torque in self.largest
@@ -194,6 +205,14 @@ class Learned(NamedTuple):
             names = _listed(joint_names, self.kept)
             parts.append(f'thresholds of {names} as before: move them')
         return '; '.join([*parts, *self._of_stamps(contact_factor)])
+
+    def _felt(self, joint: int, name: str) -> str:
+        steps = [
+            f'{felt.torque[joint]:.3g} in {1e3 * felt.delay:.0f} ms'
+            for felt in self.felt
+            if np.isfinite(felt.torque[joint])
+        ]
+        return f'{name} {" or ".join(steps) or "none"}'
 
     def _extrapolated(self, joint_names: tuple[str, ...], contact_factor: float) -> list[str]:
         """Return what the factor of clean hours says, if it is known."""
@@ -239,7 +258,7 @@ class FreeMotion:
 
     def __init__(self, n: int):
         """Begin without samples of n joints."""
-        self._n, self._debounced = n, Debounced()
+        self._n, self._debounced, self._bank = n, Debounced(), _BankSamples(n)
         # Seconds before, motion, |r|, p, and r behind one pole; and t, of each sample.
         self._samples, self._times = array('f'), array('d')
         self._slow_along, self._remembered, self._slowest = False, np.zeros(n), np.inf
@@ -264,10 +283,11 @@ class FreeMotion:
         self._slowest = min(settings.poles_along_momentum, settings.poles)
         friction = observer.friction
         self._remembered = friction.law.memory * friction.coefficients['coulomb']
-        r = self._debounced.add(t, observer.prompt_torque)
+        r = self._debounced.add(t, np.vstack([observer.prompt_torque, observer.bank_torques]))
         if len(self._times) >= MOST_SAMPLES:
             return
-        known = np.where(observer.friction_known, r, np.nan)
+        known, *bank = np.where(observer.friction_known, r, np.nan)
+        self._bank.add(self.seconds, motion, bank, state.p)
         fast = state.along + state.across
         row = np.concatenate([[self.seconds, motion], known, state.p, fast], dtype=KEPT)
         self._samples.frombytes(row.tobytes())
@@ -294,6 +314,9 @@ class FreeMotion:
         rho = np.where(used & (sigma > 0), r, 0.0) / np.where(sigma > 0, sigma, 1.0)
         excess = (rho / np.where(level > 0, margin * level, 1.0)).max(axis=1, initial=0.0)
         own = np.where(level > 0, self._remembered, 0.0)
+        bank = self._bank.learned(found, contact_factor) if self.seconds >= BANK_FROM else []
+        number = found.false_contacts.number + sum(pair.false_contacts for pair in bank)
+        opposed = np.where(used, contact_factor * margin * level * sigma + r, 0.0)
         return Learned(
             thresholds,
             _factor(seconds, excess),
@@ -301,9 +324,10 @@ class FreeMotion:
             tuple(np.flatnonzero(level == 0).tolist()),
             self._slow_along,
             own / np.maximum(margin * level * noise, TINY),
-            false_contacts=found.false_contacts,
+            false_contacts=found.false_contacts._replace(number=number),
             largest=self._peaks(found, r),
-            felt=self._felt(np.where(used, contact_factor * margin * level * sigma + r, 0.0)),
+            felt=(_felt(opposed, self._slowest), *(pair.felt for pair in bank)),
+            bank=tuple(pair.thresholds for pair in bank),
         )
 
     def _peaks(self, found: HeldOut, r: Array) -> tuple[Peak, ...]:
@@ -321,11 +345,55 @@ class FreeMotion:
                 break
         return tuple(peaks)
 
-    def _felt(self, opposed: Array) -> Felt:
-        """Return the steps that are always felt, of thresholds plus |r| (k, n)."""
-        largest = opposed.max(axis=0, initial=0.0) / REACHED
-        delay = REACHED_AFTER / self._slowest + DEBOUNCE
-        return Felt(np.where(largest > 0, largest, np.inf), delay)
+
+class LearnedPair(NamedTuple):
+    """Thresholds of a pair of poles of the bank."""
+
+    thresholds: PairThresholds
+    felt: Felt
+    false_contacts: int  # held out, of the joints that use it
+
+
+class _BankSamples:
+    """Torques behind the poles of the bank in free motion: the largest of each `WINDOW`."""
+
+    def __init__(self, n: int):
+        self._n, self._rows = n, array('f')  # seconds, motion, |r| of the pairs, p
+        self._began, self._largest = 0.0, np.zeros((len(BANK), n))
+
+    def add(self, seconds: float, motion: int, r: list[Array], p: Array) -> None:
+        self._largest = np.maximum(self._largest, r)  # NaN stays
+        if seconds - self._began < WINDOW:
+            return
+        row = np.concatenate([[seconds, motion], self._largest.ravel(), p], dtype=KEPT)
+        self._rows.frombytes(row.tobytes())
+        self._began, self._largest = seconds, np.zeros_like(self._largest)
+
+    def learned(self, prompt: HeldOut, contact_factor: float) -> list[LearnedPair]:
+        """Return the thresholds of the pairs, on joints where smaller steps are felt held out."""
+        n, pairs = self._n, len(BANK)
+        table = np.array(self._rows, dtype=float).reshape(-1, 2 + (pairs + 1) * n)
+        seconds, motion = table[:, 0], table[:, 1]
+        *torques, p = np.split(table[:, 2:], pairs + 1, axis=1)
+        best, learned = prompt.opposed, []
+        for poles, r in zip(BANK, torques, strict=True):
+            found = held_out(FreeSamples(seconds, motion, r, p), contact_factor)
+            noise, slope, level, margin = found.thresholds
+            gains = (level > 0) & (found.opposed < GAIN * best)
+            best = np.where(gains, found.opposed, best)
+            used = np.where(gains, level, 0.0)
+            thresholds = PairThresholds(noise, slope, used, margin)
+            limit = contact_factor * used * margin * thresholds.sigma(p)
+            opposed = np.where(np.isfinite(r) & gains, limit + r, 0.0)
+            number = int(found.of_joints[gains].sum())
+            learned.append(LearnedPair(thresholds, _felt(opposed, min(poles)), number))
+        return learned
+
+
+def _felt(opposed: Array, slowest: float) -> Felt:
+    """Return steps that are always felt, from thresholds plus |r| (k, n) and the slowest pole."""
+    largest = opposed.max(axis=0, initial=0.0) / REACHED
+    return Felt(np.where(largest > 0, largest, np.inf), REACHED_AFTER / slowest + DEBOUNCE)
 
 
 def _correlation(d: Array, p: Array) -> float:

@@ -20,10 +20,11 @@ from robot_dynamics.common.settings import TIME, checked, joint_setting, setting
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.momentum import Momentum
 from robot_dynamics.core.algorithms.momentum_observer import (
+    BankState,
     ObservedFriction,
     ObserverState,
-    ObserverUpdate,
     observe,
+    through_bank,
 )
 from robot_dynamics.core.compiled_robot import CompiledRobot
 from robot_dynamics.core.dynamics import Dynamics
@@ -82,12 +83,34 @@ class Sample(NamedTuple):
     base: tuple[Array, ...]  # its motion (9) if it moves, else none
 
 
+BANKED = len(BankState._fields)
+
+
+class BankedUpdate(NamedTuple):
+    """The fields of `ObserverUpdate`, and those of `BankState` in one row."""
+
+    p: Any
+    u: Any
+    y: Any
+    z: Any
+    unknown: Any
+    across: Any
+    across2: Any
+    along: Any
+    along2: Any
+    first: Any
+    external_torque: Any
+    prompt_torque: Any
+    bank: Any
+
+
 class MomentumObserver:
     """Observer of the external torques on one arm.
 
     Attributes:
         external_torque: (n,) N m or N, of the last update; zero at the start.
         prompt_torque: (n,) the same by which contact is found, with `poles`.
+        bank: the fields of `BankState` one after the other, of the last update.
         state: after the last update; None at the start.
         settings: of the observer.
         friction: of its joints.
@@ -138,13 +161,16 @@ class MomentumObserver:
         self.state: ObserverState | None = None
         self._received: deque[Sample] = deque()
         self._waits = False  # for the motion that belongs to the first efforts
-        self.external_torque = self.prompt_torque = np.zeros(self.arm.model.n)
+        zero = np.zeros(self.arm.model.n)
+        self.external_torque = self.prompt_torque = zero
+        self.bank = np.zeros(BANKED * self.arm.model.n)
 
     def continue_from(self, other: MomentumObserver) -> None:
         """Go on where an observer of the same arm is that has another payload or gravity."""
         self._last, self._received, self.state = other._last, other._received.copy(), other.state
         self._waits = other._waits
         self.external_torque, self.prompt_torque = other.external_torque, other.prompt_torque
+        self.bank = other.bank
         self._balance_anew()
 
     def use(self, arm: Dynamics) -> None:
@@ -203,15 +229,20 @@ class MomentumObserver:
             return False
         found = self._observe(
             *(aligned.q, aligned.qd, aligned.effort, np.array([t - last.t])),
-            *(*self._constants, *self.state, *aligned.base),
+            *(*self._constants, self.bank, *self.state, *aligned.base),
         )
         if not all(np.isfinite(row).all() for row in found):
             self._begin(sample)
             return False
-        self.state = ObserverState(*found[:-1])
+        self.state, self.bank = ObserverState(*found[: len(ObserverState._fields)]), found.bank
         self.external_torque, self.prompt_torque = found.external_torque, found.prompt_torque
         self._last = aligned
         return True
+
+    @property
+    def bank_torques(self) -> Array:
+        """External torques of the pairs of poles of the bank (pairs, n), of the last update."""
+        return np.array(BankState(*self.bank.reshape(BANKED, -1)).torques)
 
     @property
     def waiting(self) -> bool:
@@ -262,25 +293,30 @@ class MomentumObserver:
         )
 
 
-def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..., ObserverUpdate]:
-    """Return one update of the observer of an arm in machine code.
+def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..., Any]:
+    """Return one update of the observer of an arm and of its bank in machine code.
 
     Its arguments are q, qd, effort, the interval (1), the rates of the poles (2), the coefficients
-    of the friction law in the order of its terms, pre-sliding length, play, and the fields of
-    `ObserverState`; then the motion of the base (9) if it moves.
+    of the friction law in the order of its terms, pre-sliding length, play, the fields of
+    `BankState` in one row, and those of `ObserverState`; then the motion of the base (9) if it
+    moves.
     """
     terms, memory, n = tuple(friction.coefficients), friction.law.memory, arm.model.n
 
     def update(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, poles: Any, *given: Any) -> Any:
-        values, (presliding, play), before = (
+        values, (presliding, play), rest = (
             given[: len(terms)],
             given[len(terms) : len(terms) + 2],
             given[len(terms) + 2 :],
         )
         own = ObservedFriction(dict(zip(terms, values, strict=True)), presliding, play, memory)
-        return observe(robot.tree, own, ObserverState(*before), q, qd, effort, h[0], poles)
+        bank = BankState(*(rest[0][k : k + n] for k in range(0, BANKED * n, n)))
+        before = ObserverState(*rest[1:])
+        after = observe(robot.tree, own, before, q, qd, effort, h[0], poles)
+        return *after, [x for row in through_bank(bank, before, after, effort, h[0]) for x in row]
 
     inputs = dict.fromkeys(('q', 'qd', 'effort'), n) | {'time_step': 1, 'poles': 2}
-    inputs |= dict.fromkeys((*terms, 'presliding', 'play', *ObserverState._fields), n)
-    key = f'momentum_observer of friction {terms}, memory {memory}'
-    return arm.programs.compiled(key, update, inputs, result=ObserverUpdate).call
+    inputs |= dict.fromkeys((*terms, 'presliding', 'play'), n) | {'bank': BANKED * n}
+    inputs |= dict.fromkeys(ObserverState._fields, n)
+    key = f'momentum_observer with bank of friction {terms}, memory {memory}'
+    return arm.programs.compiled(key, update, inputs, result=BankedUpdate).call

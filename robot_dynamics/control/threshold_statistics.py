@@ -93,6 +93,8 @@ class HeldOut(NamedTuple):
 
     thresholds: Thresholds
     false_contacts: FalseContacts
+    of_joints: Array  # (n,) number of false contacts of each joint
+    opposed: Array  # (n,) mean over the parts of the largest threshold plus |r|, N m or N
     largest: Array  # (N, n) rho of each block
     where: Array  # (N, n) samples of these
 
@@ -120,18 +122,22 @@ class _Run:
         self._kept: dict[frozenset[int], tuple[Thresholds, Array, Array]] = {}
 
     def held_out(self) -> HeldOut:
-        folds = sorted(set(self._fold.tolist()))
-        count, seconds = 0, 0.0
-        if len(folds) > 2:
-            for fold in folds:
-                limits = self._rule(frozenset(folds) - {fold})
-                excess = self._excess(limits, np.isin(self._fold, fold))
-                rises = np.diff((excess > 1).astype(int), prepend=0) > 0
-                count += int(rises.sum())
-                seconds += self._length(fold)
-        rule = self._rule(frozenset(folds))
-        _, largest, where = self._of(frozenset(folds))
-        return HeldOut(rule, FalseContacts(count, seconds), largest, where)
+        folds = frozenset(self._fold.tolist())
+        rule = self._rule(folds)
+        number, seconds = 0, 0.0
+        of_joints, opposed = np.zeros(len(rule.level), dtype=int), []
+        for fold in folds if len(folds) > 2 else ():
+            inside = np.repeat(self._fold == fold, self._counts())
+            limit, r = self._limits(self._rule(folds - {fold}), inside)
+            over: Array = np.greater(r, np.where(limit > 0, limit, np.inf))
+            number += _rises(np.reshape(over.any(axis=1), (-1, 1))).sum()
+            of_joints += _rises(over)
+            opposed.append((limit + r).max(axis=0))
+            seconds += float(np.diff(self._samples.seconds, prepend=0.0)[inside].sum())
+        _, largest, where = self._of(folds)
+        mean = np.mean(opposed, axis=0) if opposed else np.full(len(rule.level), np.inf)
+        found = FalseContacts(int(number), seconds)
+        return HeldOut(rule, found, of_joints, mean, largest, where)
 
     def _rule(self, folds: frozenset[int]) -> Thresholds:
         """Return the thresholds of some folds, with the margin that they have among themselves."""
@@ -172,20 +178,14 @@ class _Run:
         known = self._used & (sigma > 0)
         return np.where(known, self._samples.r, 0.0) / np.where(sigma > 0, sigma, 1.0)
 
-    def _excess(self, limits: Thresholds, blocks: Array) -> Array:
-        """Return the largest rho of the samples of blocks, in thresholds (k,)."""
-        rho = self._rho(limits.noise, limits.slope)
-        limit = self._factor * limits.level * limits.margin
-        excess = (rho / np.where(limit > 0, limit, np.inf)).max(axis=1)
-        return np.asarray(np.where(np.repeat(blocks, self._counts()), excess, 0.0))
+    def _limits(self, limits: Thresholds, inside: Array) -> tuple[Array, Array]:
+        """Return the thresholds, and |r| where it is used, at some samples (k, n) each."""
+        sigma = np.hypot(limits.noise, limits.slope * self._samples.p[inside])
+        r = np.where(self._used[inside], self._samples.r[inside], 0.0)
+        return self._factor * limits.level * limits.margin * sigma, r
 
     def _counts(self) -> Array:
         return np.diff(np.append(self._first, len(self._samples.seconds)))
-
-    def _length(self, fold: int) -> float:
-        inside = np.repeat(self._fold == fold, self._counts())
-        steps = np.diff(self._samples.seconds, prepend=0.0)
-        return float(steps[inside].sum())
 
     def _squares(self) -> Array:
         """Return of each block (N, n, 6) the sums of 1, p^2, p^4, r^2, r^2 p^2 of used samples."""
@@ -195,20 +195,25 @@ class _Run:
         return np.stack([np.add.reduceat(x, self._first, axis=0) for x in rows], axis=-1)
 
 
+def _rises(over: Array) -> Array:
+    """Return how often each column (k, n) becomes true (n,)."""
+    return np.asarray((np.diff(over.astype(int), axis=0, prepend=0) > 0).sum(axis=0))
+
+
 def folds_of(samples: FreeSamples, first: Array) -> Array:
-    """Return the fold (N,) of each block, with edges where motions begin.
+    """Return the fold (N,) of each block, with edges where motions begin if there are enough.
 
     Args:
         samples: of the run.
         first: (N,) the first sample of each block.
     """
-    motion = samples.motion[first]
+    motion, blocks = samples.motion[first], np.arange(len(first))
     begins = np.flatnonzero(np.diff(motion, prepend=motion[0] - 1))
-    fold = np.zeros(len(first), dtype=int)
-    for part in range(1, FOLDS):
-        edge = part * len(first) / FOLDS
-        fold[begins[np.abs(begins - edge).argmin()] :] += 1
-    return fold
+    wanted = len(first) * np.arange(1, FOLDS) / FOLDS
+    nearest = [int(begins[np.abs(begins - edge).argmin()]) for edge in wanted]
+    # Of too few motions, or none: by time.
+    edges = nearest if nearest[0] > 0 and len(set(nearest)) == len(nearest) else wanted
+    return np.asarray(np.searchsorted(edges, blocks, side='right'))
 
 
 def _noise(sums: Array) -> tuple[Array, Array]:

@@ -336,9 +336,9 @@ def test_velocities_that_are_missing_are_derived_as_the_node_derives_them(tmp_pa
 def test_the_smallest_step_is_felt_whenever_it_begins_in_the_stated_time(tmp_path, run):
     file = written_motion(tmp_path / 'free.csv', noise=0.2)
     _, shown, _ = run(file, '--robot', ELBOW, '--efforts', 'torques')
-    stated = shown.split('always felt, after ')[1].splitlines()[0]
-    after, torques = stated.split(' ms, N m or N: ')
-    smallest = [float(one.split()[1]) for one in torques.split(', ')]
+    stated = shown.split('always felt, N m or N: ')[1].splitlines()[0].split(', ')
+    smallest = [float(one.split()[1]) for one in stated]
+    after = stated[0].split()[3]
     (tmp_path / 'observer.yaml').write_text(shown)
     parameters = read_parameters(tmp_path / 'observer.yaml', ObserverParameters)
     rows = np.loadtxt(file, delimiter=',', skiprows=1)

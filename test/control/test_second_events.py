@@ -222,6 +222,7 @@ def learn(one, t, size):
     state = SimpleNamespace(p=np.ones(2), along=np.zeros(2), across=np.ones(2))
     observer = SimpleNamespace(
         prompt_torque=np.ones(2),
+        bank_torques=np.ones((3, 2)),
         state=state,
         settings=ObserverSettings(),
         friction=MEMORY,
@@ -266,7 +267,8 @@ ALONE |= {'TrajectoryGoals', 'Stream', 'StreamClock', 'StreamPath'}
 RECORDS = {
     *('CartesianImpedance', 'Combined', 'ContactSettings', 'ContactThresholds'),
     *('ContactWrenchEstimator', 'Feasibility', 'FeedForward', 'Gains', 'Impedance', 'JointMap'),
-    *('Joined', 'MotionStart', 'ObserverSettings', 'PoseLimits', 'Stop', 'Switches'),
+    *('Joined', 'MotionStart', 'ObserverSettings', 'PairThresholds', 'PoseLimits', 'Stop'),
+    'Switches',
     *('Trajectory', 'WholeTurns', 'YieldingStop'),
 }
 

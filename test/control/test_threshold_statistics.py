@@ -106,6 +106,14 @@ def test_folds_begin_where_motions_begin():
     assert all(min(t % 7.0, 7.0 - t % 7.0) <= BLOCK for t in edges)
 
 
+@pytest.mark.parametrize('motions', [1, 2])
+def test_of_too_few_motions_folds_are_stretches_of_time(motions):
+    samples = run(40.0)
+    samples = samples._replace(motion=np.floor(samples.seconds * motions / 40.0))
+    first = np.arange(0, 2000, round(BLOCK / STEP))
+    assert np.bincount(folds_of(samples, first)).tolist() == [5, 5, 5, 5]
+
+
 def test_samples_that_are_not_used_and_joints_without_torques_have_no_level():
     samples = run(20.0, change=lambda t, r: r * [1.0, 0.0])
     samples.r[::2, 0] = np.nan

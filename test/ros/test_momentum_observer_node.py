@@ -246,6 +246,26 @@ def test_thresholds_are_learned_from_free_motion(graph):
     assert not observing.learn(False).success  # once
 
 
+@pytest.mark.slow
+def test_two_minutes_teach_the_bank_and_half_a_minute_forgets_it(graph):
+    observing = Learning(graph)
+    observing.learn(True)
+    observing.move(125.0)
+    assert observing.learn(False).success
+    slow = observing.node.parameters.slow_thresholds
+    # White noise of the efforts at 50 Hz: slow poles let least of it through.
+    assert (np.asarray(slow.level) > 1).all()
+    assert (np.asarray(slow.noise) < 0.7 * np.asarray(observing.thresholds.noise)).all()
+    # A torque that the prompt poles miss
+    push = 3 * np.asarray(slow.noise)[1] * slow.level[1] * slow.margin[1]
+    observing.move(1.0, push=(0.0, push))
+    assert observing.contacts[-1].message == 'contact'
+    observing.learn(True)
+    observing.move(31.0)
+    assert observing.learn(False).success
+    assert not np.any(observing.node.parameters.slow_thresholds.level)
+
+
 def test_thresholds_in_force_stay_in_force_while_learning(graph):
     observing = Learning(graph, **THRESHOLDS)
     node, before = observing.node, observing.thresholds

@@ -54,8 +54,7 @@ from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.observer_parameters import ObserverParameters
-from robot_dynamics.ros.parameters import parameter_values
+from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
@@ -101,6 +100,7 @@ class MomentumObserverNode(RobotNode):
         parameters.check_drives(model)
         parameters.observer_settings(model)
         parameters.contact_thresholds(model)
+        parameters.bank_thresholds(model)
         arm.tree.frame(parameters.frame(model))
 
     @override
@@ -165,6 +165,7 @@ class MomentumObserverNode(RobotNode):
                 parameters.payload_link(model),
                 parameters.contact_thresholds(model),
                 parameters.detection,
+                parameters.bank_thresholds(model),
             ),
         )
 
@@ -320,7 +321,7 @@ class MomentumObserverNode(RobotNode):
             return False, f'run rejected, the thresholds stay: {why}{learning.events(names)}'
         factor = self.parameters.detection.contact_factor
         learned = learning.learned(factor)
-        thresholds = parameter_values('thresholds', learned.thresholds)
+        thresholds = threshold_values(learned)
         result = self.set_parameters_atomically(
             [Parameter(name, value=value) for name, value in thresholds.items()]
         )
