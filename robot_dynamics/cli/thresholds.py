@@ -33,7 +33,6 @@ from robot_dynamics.common.yaml_text import parameters_text, quoted
 from robot_dynamics.control.contact import UNKNOWN
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
-    SLOW_FACTOR,
     SLOW_POLES,
     Learned,
 )
@@ -104,25 +103,19 @@ def thresholds(options: argparse.Namespace) -> int:
         if why and not options.force:
             raise RecordingError(f'{why}; --force writes its thresholds all the same')
         if learned.stamps_jitter:
-            settings, factor = (
-                replace(settings, poles=FAST_POLES, poles_along_momentum=SLOW_POLES),
-                SLOW_FACTOR,
-            )
+            settings = replace(settings, poles=FAST_POLES, poles_along_momentum=SLOW_POLES)
             learned, _ = _learned(options, arm, recording, settings, factor)
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
     print(comment(learned, model.joint_names, factor))
-    for line in _origin(options):
-        print(f'# {line}')
-    if UNSTATED in recording.notes:
-        print(f'# {UNSTATED}'.replace('; ', '\n# '))
+    remarks = _origin(options) + [UNSTATED] * (UNSTATED in recording.notes)
     robot = _robot_parameters(options, model)
     if lag:
-        robot |= {'velocity_cutoff': options.params.velocity_cutoff, 'velocity_lag': lag}
+        robot |= {'velocity_cutoff': given.velocity_cutoff, 'velocity_lag': lag}
         robot['missing_velocity'] = 'differentiate'
-        print(
-            '# no velocities: derived from the positions, as missing_velocity: differentiate does'
-        )
+        remarks.append('no velocities: derived as by missing_velocity: differentiate')
+    for remark in remarks:
+        print(f'# {remark}'.replace('; ', '\n# '))
     text = node_parameters(model, robot, learned, settings, factor)
     if options.output is None:
         print(text, end='')

@@ -42,8 +42,7 @@ class ContactSettings:
 
     contact_factor: float = setting(
         1.5,
-        'Multiple of the largest external torque of free motion that is contact: 1.7 where '
-        'poles_along_momentum is below poles',
+        'Multiple of the largest external torque of free motion, with its margin, that is contact',
         bounds=FACTOR,
     )
     collision_factor: float = setting(

@@ -65,7 +65,6 @@ ALONG = (
 # errors of a real one, forces are known to 8 % after 50 ms; with 60 1/s to 25 %, and false
 # contacts are as many. With poles of 150 1/s steps of torque are found 2 ms later.
 FAST_POLES, SLOW_POLES = 200.0, 100.0
-SLOW_FACTOR = 1.7  # of contact with those poles; the default is that without
 BANK_FROM = 120.0  # s of free motion: each pair of poles needs statistics of its own
 GAIN = 0.9  # largest part of the torque that faster pairs find, held out, for which a pair is used
 WINDOW = 5e-3  # s
@@ -204,7 +203,7 @@ class Learned(NamedTuple):
         if self.kept:
             names = _listed(joint_names, self.kept)
             parts.append(f'thresholds of {names} as before: move them')
-        return '; '.join([*parts, *self._of_stamps(contact_factor)])
+        return '; '.join([*parts, *self._of_stamps()])
 
     def _felt(self, joint: int, name: str) -> str:
         steps = [
@@ -231,20 +230,15 @@ class Learned(NamedTuple):
             )
         return parts
 
-    def _of_stamps(self, contact_factor: float) -> list[str]:
+    def _of_stamps(self) -> list[str]:
         """Return how far time stamps jitter, and the settings against it."""
         parts = [f'correlation with the momentum {self.correlation:.2f}']
         if self.stamps_jitter:
-            wanted = {'detection.contact_factor': SLOW_FACTOR}
-            if not self.slow_along:
-                wanted['observer.poles'] = FAST_POLES
-                wanted['observer.poles_along_momentum'] = SLOW_POLES
-            applied = self.slow_along and contact_factor >= SLOW_FACTOR
+            poles = f'observer.poles {FAST_POLES:g}, observer.poles_along_momentum {SLOW_POLES:g}'
             parts.append(
                 'as of stamps that jitter: slower poles along the momentum suppress it'
-                if applied
-                else 'as of stamps that jitter: expected '
-                + ', '.join(f'{name} {value:g}' for name, value in wanted.items())
+                if self.slow_along
+                else f'as of stamps that jitter: expected {poles}'
             )
         return parts
 

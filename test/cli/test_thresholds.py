@@ -16,7 +16,6 @@ from robot_dynamics.control import Reference, VelocityFilter
 from robot_dynamics.control.contact import ContactDetector
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
-    SLOW_FACTOR,
     SLOW_POLES,
     ContactThresholds,
     Learned,
@@ -126,7 +125,7 @@ def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
     (entry,) = yaml.safe_load(shown).values()
     assert entry['ros__parameters']['observer.poles'] == FAST_POLES
     assert entry['ros__parameters']['observer.poles_along_momentum'] == SLOW_POLES
-    assert entry['ros__parameters']['detection.contact_factor'] == SLOW_FACTOR
+    assert entry['ros__parameters']['detection.contact_factor'] == 1.5
 
 
 def test_options_of_the_robot_are_written(tmp_path, run):

@@ -10,7 +10,7 @@ from robot_dynamics.control.contact_thresholds import CLEAN, Debounced, FreeMoti
 from robot_dynamics.control.momentum_observer import ObserverSettings
 
 STEP = 4e-3  # s: at this rate nothing is debounced
-ADVICE = ('contact_factor 1.7', 'observer.poles 200', 'poles_along_momentum 100')
+ADVICE = ('observer.poles 200', 'poles_along_momentum 100')
 NOISE, SLOPE = np.array([0.2, 0.1, 0.3]), np.array([0.0, 0.5, 0.1])
 
 
@@ -146,9 +146,8 @@ def test_a_gap_begins_anew():
 @pytest.mark.parametrize(
     ('poles', 'factor', 'advice'),
     [
-        ({}, 1.5, ['contact_factor 1.7', 'observer.poles 200', 'poles_along_momentum 100']),
-        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.5, ['contact_factor 1.7']),
-        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.7, []),
+        ({}, 1.5, ['observer.poles 200', 'poles_along_momentum 100']),
+        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.5, []),
     ],
 )
 def test_advice_about_jitter_is_what_was_not_applied(poles, factor, advice):

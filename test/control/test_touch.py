@@ -14,7 +14,6 @@ from robot_dynamics.control import Reference
 from robot_dynamics.control.contact import NONE, ContactDetector, ContactSettings
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
-    SLOW_FACTOR,
     SLOW_POLES,
     FreeMotion,
 )
@@ -27,7 +26,7 @@ from robot_dynamics.ros.parameter_files import read_parameters
 SPLIT = {'poles': FAST_POLES, 'poles_along_momentum': SLOW_POLES}
 CASES = {
     'hardware stamps': (EXACT_STAMPS, {}, 1.5),
-    'jitter': (PROFILE, SPLIT, SLOW_FACTOR),
+    'jitter': (PROFILE, SPLIT, 1.5),
 }
 IDENTIFIED = 'identified'  # stamps jitter; model, gains, offsets and thresholds by the verbs
 # Median and 99th percentile of delays, ms, of the case and of big joints and wrist
