@@ -140,7 +140,7 @@ class ContactDetector:
         if len(threshold) > 1:
             torques = np.vstack([torques, self._observer.bank_torques])
         ratios = self._debounced.add(t, torques) / threshold
-        # A slow pair knows a small torque, not a collision.
+        # Slow pairs detect small torques, not collisions.
         ratios[1:] = np.minimum(ratios[1:], BELOW * self.collision_excess)
         excess = ratios.max(axis=0)
         j = int(np.argmax(excess))

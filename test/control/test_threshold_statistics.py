@@ -74,7 +74,7 @@ def test_the_margin_falls_with_the_length_of_the_run_and_never_below_one():
 
 
 @pytest.mark.parametrize('part', range(FOLDS))
-def test_a_part_that_the_others_do_not_foresee_is_counted_and_raises_the_margin(part):
+def test_a_part_that_the_others_do_not_predict_is_counted_and_raises_the_margin(part):
     def louder(t, r):
         return np.where((t // (40.0 / FOLDS) == part)[:, None], 20.0, 1.0) * r
 

@@ -247,7 +247,7 @@ def test_thresholds_are_learned_from_free_motion(graph):
 
 
 @pytest.mark.slow
-def test_two_minutes_teach_the_bank_and_half_a_minute_forgets_it(graph):
+def test_two_minutes_give_a_bank_and_half_a_minute_removes_it(graph):
     observing = Learning(graph)
     observing.learn(True)
     observing.move(125.0)
