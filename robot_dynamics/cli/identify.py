@@ -45,6 +45,7 @@ from robot_dynamics.identification.estimation.identification_report import as_js
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
     identified_changes,
+    missing_in_urdf,
     node_parameters,
 )
 from robot_dynamics.identification.estimation.identified_validation import UNKNOWN, WORSE
@@ -55,6 +56,7 @@ from robot_dynamics.identification.estimation.simulator_files import (
 from robot_dynamics.identification.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.editing import Change, edited
+from robot_dynamics.urdf.identified import marked
 from robot_dynamics.urdf.loading import is_mjcf, parse_urdf
 from robot_dynamics.urdf.mjcf.editing import edited_mjcf
 from robot_dynamics.urdf.mjcf.loading import read_mjcf
@@ -146,7 +148,8 @@ def identify_robot(options: argparse.Namespace) -> int:
     bags = [recorded(options, file) for file in options.bag]
     urdf = _description(options, {bag.description for bag in bags} - {''})
     with concise_warnings():
-        model = parse_urdf(urdf, **chosen(options))
+        # What another identification has found beside its URDF is identified anew.
+        model = parse_urdf(urdf, **chosen(options), unset_parameters=())
     arm, names = Dynamics(model), model.joint_names
     estimated = estimated_links(model, urdf)
     coupling = None if options.coupling is None else read_coupling(options.coupling, names)
@@ -212,7 +215,9 @@ def _contents(
     contents: dict[Path, str | bytes] = {}
     if options.output is not None:
         identified, parameters = edited(urdf, changes), options.output.with_suffix('.yaml')
-        text = node_parameters(found, _robot_parameters(options))
+        names = [file.name for file in (*options.bag, options.payload_bag) if file is not None]
+        text = node_parameters(found, _robot_parameters(options), names)
+        identified = marked(identified, parameters.name, missing_in_urdf(found))
         _check_written(options, identified, None if found.coupling is not None else text)
         if options.output.suffix == '.xml':
             robot = read_mjcf(options.robot, **options.xacro_arguments)

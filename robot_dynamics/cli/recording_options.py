@@ -193,6 +193,14 @@ def chosen(options: argparse.Namespace, given: MeasuredParameters | None = None)
     }
 
 
+def reading(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of `parse_urdf` for the options of `add_robot_changes`."""
+    unset = options.params.unset()
+    if options.rotor_inertia is not None:
+        unset.discard('rotor_inertia')
+    return chosen(options, options.params) | {'unset_parameters': unset}
+
+
 def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
     """Return the model of the options. Raises ModelError if there is none."""
     return changed(described_robot(options, bag), options)
@@ -201,9 +209,9 @@ def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotMode
 def described_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
     """Return the model of the description, without changes. Raises ModelError without one."""
     if options.robot is not None:
-        return load_robot(options, **chosen(options, options.params))
+        return load_robot(options, **reading(options))
     if bag.description:
-        return parse_urdf(bag.description, **chosen(options, options.params))
+        return parse_urdf(bag.description, **reading(options))
     raise ModelError(f'{options.bag} has no robot_description: name a file, --robot FILE')
 
 
@@ -229,7 +237,7 @@ def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 
 def changed_robot(options: argparse.Namespace) -> RobotModel:
     """Return the model of a description with the changes of the options; print its warnings."""
-    return changed(read_robot(options, **chosen(options, options.params)), options)
+    return changed(read_robot(options, **reading(options)), options)
 
 
 def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import new_file
+from robot_dynamics.cli.options import finite, new_file
 from robot_dynamics.cli.output import concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_compensation,
@@ -33,10 +33,10 @@ from robot_dynamics.common.yaml_text import parameters_text, quoted
 from robot_dynamics.control.contact import UNKNOWN
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
-    SLOW_FACTOR,
     SLOW_POLES,
     Learned,
 )
+from robot_dynamics.control.filters import VelocityFilter
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.core.dynamics import Dynamics
@@ -45,9 +45,9 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.recording import scale_of
-from robot_dynamics.ros.observer_parameters import ObserverParameters
-from robot_dynamics.ros.parameter_files import read_back
-from robot_dynamics.ros.parameters import parameter_values, values
+from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
+from robot_dynamics.ros.parameter_files import identified_from, read_back
+from robot_dynamics.ros.parameters import values
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 
 DIGITS = 4  # significant, of the thresholds
@@ -63,6 +63,14 @@ def add_thresholds_options(parser: argparse.ArgumentParser) -> None:
         '--output', type=new_file, help='YAML file for momentum_observer_node (printed)'
     )
     result.add_argument(
+        '--exclude',
+        type=_interval,
+        action='append',
+        metavar='T0:T1',
+        default=[],
+        help='leave this time of the recording out, s from its first sample, such as a contact',
+    )
+    result.add_argument(
         '--force',
         action='store_true',
         help='write thresholds of a recording that is rejected, marked by thresholds.forced',
@@ -72,10 +80,12 @@ def add_thresholds_options(parser: argparse.ArgumentParser) -> None:
 def thresholds(options: argparse.Namespace) -> int:
     """Learn thresholds of contact from free motion, as parameters of momentum_observer_node.
 
-    Prints the margin that is left, and how long to learn for. Where time stamps jitter, slower
-    poles along the momentum are chosen. A recording of less than 30 s or three motions is rejected
-    with exit code 2, and nothing is written. Needs rosbags: pip install rosbags, or in a checkout
-    pip install '.[bags]'.
+    Prints the rate of false contacts, held out by motion, the smallest torque that is always felt,
+    and the largest torques, whose times --exclude leaves out. Less than ten minutes give
+    provisional thresholds, raised by a margin. Where time stamps jitter, slower poles along the
+    momentum are chosen. Velocities that were not recorded are derived as the node does. A
+    recording of less than 30 s or three motions is rejected with exit code 2, and nothing is
+    written. Needs rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
     """
     bag = recorded(options)
     with concise_warnings():
@@ -84,22 +94,28 @@ def thresholds(options: argparse.Namespace) -> int:
     with recording_named(options.bag, model):
         recording = _in_torques(options, arm, recording_of(options, bag, model))
         given: MeasuredParameters = options.params
+        recording, lag = _with_velocities(recording, given)
         settings = ObserverParameters(
-            effort_delay=given.effort_delay, velocity_lag=given.velocity_lag
+            effort_delay=given.effort_delay, velocity_lag=lag or given.velocity_lag
         ).observer_settings(model)
-        learned, why = _learned(options, arm, recording, settings)
+        factor = ObserverParameters().detection.contact_factor
+        learned, why = _learned(options, arm, recording, settings, factor)
         if why and not options.force:
             raise RecordingError(f'{why}; --force writes its thresholds all the same')
-        factor = ObserverParameters().detection.contact_factor
         if learned.stamps_jitter:
             settings = replace(settings, poles=FAST_POLES, poles_along_momentum=SLOW_POLES)
-            (learned, _), factor = _learned(options, arm, recording, settings), SLOW_FACTOR
+            learned, _ = _learned(options, arm, recording, settings, factor)
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
     print(comment(learned, model.joint_names, factor))
-    if UNSTATED in recording.notes:
-        print(f'# {UNSTATED}'.replace('; ', '\n# '))
+    remarks = _origin(options) + [UNSTATED] * (UNSTATED in recording.notes)
     robot = _robot_parameters(options, model)
+    if lag:
+        robot |= {'velocity_cutoff': given.velocity_cutoff, 'velocity_lag': lag}
+        robot['missing_velocity'] = 'differentiate'
+        remarks.append('no velocities: derived as by missing_velocity: differentiate')
+    for remark in remarks:
+        print(f'# {remark}'.replace('; ', '\n# '))
     text = node_parameters(model, robot, learned, settings, factor)
     if options.output is None:
         print(text, end='')
@@ -137,11 +153,27 @@ def node_parameters(
         'observer.poles_along_momentum': settings.poles_along_momentum,
         'detection.contact_factor': contact_factor,
     }
-    thresholds = parameter_values('thresholds', learned.thresholds)
+    kept = 'thresholds.' if not learned.bank else ''
+    thresholds = {k: x for k, x in threshold_values(learned).items() if k.startswith(kept)}
     parameters |= {name: _rounded(value) for name, value in thresholds.items()}
     text = parameters_text(parameters, '/**/momentum_observer_node')
-    read_back(text, ObserverParameters).contact_thresholds(model)
+    written = read_back(text, ObserverParameters)
+    written.contact_thresholds(model)
+    written.bank_thresholds(model)
     return text
+
+
+def _origin(options: argparse.Namespace) -> list[str]:
+    """Return what the parameters of the model were identified from, as lines."""
+    if options.params_file is None or not (names := identified_from(options.params_file)):
+        return []
+    lines = [f'model identified from {", ".join(map(quoted, names))}']
+    if options.bag.name in names:
+        lines.append(
+            'the model was fitted to this recording: other motion has larger torques; expected '
+            'another recording'
+        )
+    return lines
 
 
 def _robot_parameters(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
@@ -198,7 +230,11 @@ def _in_torques(options: argparse.Namespace, arm: Dynamics, recording: Recording
 
 
 def _learned(
-    options: argparse.Namespace, arm: Dynamics, recording: Recording, settings: ObserverSettings
+    options: argparse.Namespace,
+    arm: Dynamics,
+    recording: Recording,
+    settings: ObserverSettings,
+    factor: float,
 ) -> tuple[Learned, str]:
     """Return the thresholds from an observer along a recording, and why it is rejected, or ''.
 
@@ -207,18 +243,72 @@ def _learned(
     """
     own = friction(options, arm.model) or FrictionSettings().of(arm.model)
     observer, learning = MomentumObserver(arm, own, settings), ThresholdLearning(arm.model.n)
-    for t, q, qd, effort in zip(*recording_columns(recording), strict=True):
-        if observer.update(float(t), q, qd, effort):
+    kept = _kept(recording.t, options.exclude)
+    assert recording.qd is not None  # of `_with_velocities`
+    columns = recording.t, recording.q, recording.qd, recording.effort, kept
+    for t, q, qd, effort, used in zip(*columns, strict=True):
+        if observer.update(float(t), q, qd, effort) and used:
             learning.add(float(t), q, observer, UNKNOWN)
-    learned = learning.learned()
+    learned = learning.learned(factor)
     if learned.missing == tuple(range(arm.model.n)):
         raise RecordingError('no joint moves; expected free motion')
     why = learning.rejection(arm.model.joint_names)
     return learned._replace(thresholds=replace(learned.thresholds, forced=bool(why))), why
 
 
-def recording_columns(recording: Recording) -> tuple[Array, Array, Array, Array]:
-    """Return times and states. Raises RecordingError without velocities."""
-    if recording.qd is None or not np.isfinite(recording.qd).all():
-        raise RecordingError('no velocities; expected them in the recording')
-    return recording.t, recording.q, recording.qd, recording.effort
+def _kept(t: Array, excluded: list[tuple[float, float]]) -> Array:
+    """Return which samples (k,) at the times t (k,) are in none of the intervals.
+
+    Raises:
+        RecordingError: an interval has no sample.
+    """
+    kept = np.ones(len(t), dtype=bool)
+    for first, last in excluded:
+        inside = (t >= first) & (t <= last)
+        if not inside.any():
+            raise RecordingError(
+                f'--exclude {first:g}:{last:g} has no sample; expected times within '
+                f'{t.min():g} to {t.max():g} s'
+            )
+        kept &= ~inside
+    return kept
+
+
+def _interval(word: str) -> tuple[float, float]:
+    """Return the times of T0:T1, s."""
+    first, _, last = word.partition(':')
+    try:
+        interval = finite(first), finite(last)
+    except argparse.ArgumentTypeError:
+        interval = 0.0, 0.0
+    if not interval[0] < interval[1]:
+        raise argparse.ArgumentTypeError(
+            f'{word!r} is no interval; expected T0:T1 with T0 < T1, s'
+        )
+    return interval
+
+
+def _with_velocities(recording: Recording, given: MeasuredParameters) -> tuple[Recording, float]:
+    """Return a recording with velocities, and the lag [s] of those that the node would derive.
+
+    The lag is 0 of recorded ones.
+
+    Raises:
+        RecordingError: they are not finite, or too few samples to derive them.
+    """
+    if recording.qd is not None:
+        if not np.isfinite(recording.qd).all():
+            raise RecordingError('velocities are not finite; expected numbers')
+        return recording, 0.0
+    derive = VelocityFilter(cutoff=given.velocity_cutoff)
+    rows = [derive.update(t, q) for t, q in zip(recording.t, recording.q, strict=True)]
+    known = np.array([qd is not None for qd in rows])
+    if known.sum() < 2:
+        raise RecordingError(
+            'no velocities, and too few samples to derive them; expected one in 0.1 s or more'
+        )
+    # Of the filter, and of the difference quotient.
+    lag = 1 / (2 * np.pi * derive.cutoff) + float(np.median(np.diff(recording.t))) / 2
+    columns = {name: getattr(recording, name)[known] for name in ('t', 'q', 'effort')}
+    qd = np.array([qd for qd in rows if qd is not None])
+    return replace(recording, qd=qd, **columns), _rounded(lag)

@@ -23,12 +23,12 @@ from robot_dynamics.cli.recording_options import (
     add_efforts,
     add_robot_changes,
     add_source,
-    chosen,
     compensated,
     described_robot,
     effort_scale,
     measured,
     payload_of,
+    reading,
     recorded,
     recording_named,
     recording_of,
@@ -166,7 +166,7 @@ def _source(options: argparse.Namespace) -> ViewSource:
     from robot_dynamics.view.joint_controls import JointControls
 
     options.robot = options.robot or ROBOT
-    model = read_robot(options, **chosen(options, options.params))
+    model = read_robot(options, **reading(options))
     return ViewSource(_first_state(model, options), robot_text(options), JointControls())
 
 
@@ -212,7 +212,7 @@ def _live(options: argparse.Namespace) -> ViewSource:
         else:
             urdf = robot_text(options)
         with concise_warnings():
-            model = parse_urdf(urdf, **chosen(options, options.params))
+            model = parse_urdf(urdf, **reading(options))
         state = _first_state(model, options)
         scale = scale_of(model, effort_scale(options, model))
     except BaseException:

@@ -90,8 +90,10 @@ class Setting:
         array, shown = np.asarray(value, dtype=float), f'{name} is {value!r}'
         if not self.per_joint:
             shown = f'{name} is {value} {self.unit}'
-            if not (math.isfinite(value) and value >= 0):
-                raise ModelError(f'{shown}; it must be finite and not negative')
+            signed = -math.inf < self.bounds[0] < 0
+            least_sign = '' if signed else ' and not negative'
+            if not math.isfinite(value) or (least_sign and value < 0):
+                raise ModelError(f'{shown}; it must be finite{least_sign}')
         elif array.shape not in ((), (n,)):
             raise ModelError(
                 f'{name} has shape {array.shape}; it must be one number or ({n},), one per joint'

@@ -4,7 +4,8 @@
 Kinds of contact:
     unknown           nothing is known: no thresholds, or no external torque
     none              every joint is as in free motion
-    contact           a joint is above contact_factor times its largest torque of free motion
+    contact           a joint is above contact_factor times its largest torque of free motion,
+                      times a margin for how little was learned
     collision         above collision_factor times it
     payload           the external torques since are those of a body on the last link
     possible payload  so far they are, but the arm has not moved: a force down is the same
@@ -12,6 +13,7 @@ Kinds of contact:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -19,13 +21,18 @@ import numpy as np
 
 from robot_dynamics.common.settings import checked, setting
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced
+from robot_dynamics.control.contact_thresholds import (
+    ContactThresholds,
+    Debounced,
+    PairThresholds,
+)
 from robot_dynamics.control.momentum_observer import MomentumObserver
 from robot_dynamics.control.payload_test import PayloadTest, UnmodelledPayload
 
 FACTOR = (1.0, 1e6)
 COLLISION = 'collision'  # kind of contact
 TINY = 1e-12  # N m or N
+BELOW = 0.999  # of the excess of a collision
 UNKNOWN_FRICTION = 2.2  # of the Coulomb friction: threshold where its direction is not known
 
 
@@ -35,8 +42,7 @@ class ContactSettings:
 
     contact_factor: float = setting(
         1.5,
-        'Multiple of the largest external torque of free motion that is contact: 1.7 where '
-        'poles_along_momentum is below poles',
+        'Multiple of the largest external torque of free motion, with its margin, that is contact',
         bounds=FACTOR,
     )
     collision_factor: float = setting(
@@ -74,6 +80,7 @@ class ContactDetector:
         link: str,
         thresholds: ContactThresholds,
         settings: ContactSettings = ContactSettings(),
+        bank: Sequence[PairThresholds] = (),
     ):
         """Begin without contact.
 
@@ -82,6 +89,8 @@ class ContactDetector:
             link: that may grasp another one.
             thresholds: of free motion of the arm.
             settings: of the detection.
+            bank: thresholds of the pairs of poles of the bank, none or one for each. They find
+                contact, and no collision.
 
         Raises:
             FrameNotFound: the arm has no such link.
@@ -91,7 +100,15 @@ class ContactDetector:
         n = observer.arm.model.n
         self.thresholds = ContactThresholds(**vars(checked(thresholds, n)))
         self._settings = checked(settings, n)
-        self._level = np.asarray(self.thresholds.level)
+        pairs = [self.thresholds, *(PairThresholds(**vars(checked(one, n))) for one in bank)]
+        used = [pair for pair in pairs[1:] if np.any(pair.level)]
+        self._pairs = PairThresholds(
+            *(
+                np.array([getattr(pair, name) for pair in (pairs if used else pairs[:1])])
+                for name in ('noise', 'noise_per_momentum', 'level', 'margin')
+            )
+        )
+        self._level = np.asarray(self._pairs.level) * np.asarray(self._pairs.margin)
         self.collision_excess = settings.collision_factor / settings.contact_factor
         self.use_arm()
 
@@ -119,10 +136,16 @@ class ContactDetector:
         """
         state = self._observer.state
         assert state is not None  # it has been updated
-        if not self._level.any():
+        if not self._level[0].any():
             return UNKNOWN
         sigma, threshold = self._at(state.p)
-        excess = self._debounced.add(t, self._observer.prompt_torque) / threshold
+        torques = self._observer.prompt_torque
+        if len(threshold) > 1:
+            torques = np.vstack([torques, self._observer.bank_torques])
+        ratios = self._debounced.add(t, torques) / threshold
+        # Slow pairs detect small torques, not collisions.
+        ratios[1:] = np.minimum(ratios[1:], BELOW * self.collision_excess)
+        excess = ratios.max(axis=0)
         j = int(np.argmax(excess))
         touched = self.contact.joint >= 0
         # Contact lasts while a joint is above the torques of free motion.
@@ -143,10 +166,10 @@ class ContactDetector:
         return COLLISION if excess >= self.collision_excess else 'contact'
 
     def _at(self, p: Array) -> tuple[Array, Array]:
-        """Return standard deviations and thresholds of contact (n,) at momenta p (n,)."""
-        sigma = self.thresholds.sigma(p)
+        """Return standard deviations (n,) and thresholds of contact (pairs, n) at momenta p."""
+        sigma = self._pairs.sigma(p)
         coulomb = self._observer.friction.coefficients['coulomb']
         floor = np.where(self._observer.friction_known, 0.0, UNKNOWN_FRICTION * coulomb)
         threshold = np.maximum(self._settings.contact_factor * self._level * sigma, floor)
         # A joint whose threshold was not learned has no contact.
-        return sigma, np.where(self._level > 0, np.maximum(threshold, TINY), np.inf)
+        return sigma[0], np.where(self._level > 0, np.maximum(threshold, TINY), np.inf)

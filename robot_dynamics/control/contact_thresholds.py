@@ -7,11 +7,19 @@ not get right, and grow with the momentum p, not with the speed alone:
     r_j^2 ~ sigma_0j^2 + sigma_1j^2 p_j^2,    rho_j = |r_j| / sigma_j(p_j),    lambda_j = max rho_j
 
 by non-negative least squares. |r| is the smallest of the last `DEBOUNCE`, without single peaks.
-Contact is a rho_j above a multiple of lambda_j. How large that has to be follows from the largest
-rho / lambda of each `BLOCK`, whose distribution is that of Gumbel. It extrapolates what was
+Contact is a rho_j above a multiple of lambda_j times a margin for how little was learned
+(`threshold_statistics`). How large the multiple has to be follows from the largest rho / lambda of
+each `BLOCK`, with that margin, whose distribution is that of Gumbel. It extrapolates what was
 learned, not motion of another kind: a joint that creeps within its pre-sliding range, where the
 memory of friction errs by up to the Coulomb friction c_j, may exceed it. Joints with a factor
-c_j / (lambda_j sigma_0j) above 1 are named, with that factor.
+c_j / (m_j lambda_j sigma_0j) above 1 are named, with that factor.
+
+A step of torque D moves r to D (1 - (1 + b t) exp(-b t)) beside what free motion adds: it is
+always felt if `REACHED` of it exceeds the largest threshold of the run and |r| against it.
+
+From two minutes on, the torques behind each pair of poles of the bank have thresholds of their
+own, on the joints where they find steps smaller by a tenth than all faster pairs do, held out by
+motion.
 
 An error of a time stamp changes all joint positions by qd times the error, and r along the
 momentum: learning reports how much of r is.
@@ -32,13 +40,24 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.settings import EFFORT, TIME, joint_setting, setting
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.momentum_observer import MomentumObserver
+from robot_dynamics.control.threshold_statistics import (
+    FOLDS,
+    FalseContacts,
+    FreeSamples,
+    HeldOut,
+    held_out,
+)
+from robot_dynamics.core.algorithms.momentum_observer import BANK
 
 DEBOUNCE = 2.5e-3  # s: three samples at 1 kHz, one at 250 Hz
 BLOCK = 10.0  # s
 TINY = 1e-12  # N m or N
 FEWEST_BLOCKS = 12
 CLEAN = 0.9  # probability of an hour without a false contact
-ENOUGH = 600.0  # s of free motion to learn from
+ENOUGH = 600.0  # s of free motion to learn from; thresholds of less are provisional
+FACTOR = 1.5  # of contact
+LISTED = 5  # largest torques
+REACHED, REACHED_AFTER = 0.9, 3.89  # part of a step behind two poles at b, and b t until then
 ALONG = (
     0.4  # share of the torques along the momentum, beyond that of chance, of stamps that jitter
 )
@@ -46,14 +65,16 @@ ALONG = (
 # errors of a real one, forces are known to 8 % after 50 ms; with 60 1/s to 25 %, and false
 # contacts are as many. With poles of 150 1/s steps of torque are found 2 ms later.
 FAST_POLES, SLOW_POLES = 200.0, 100.0
-SLOW_FACTOR = 1.7  # of contact with those poles; the default is that without
+BANK_FROM = 120.0  # s of free motion: each pair of poles needs statistics of its own
+GAIN = 0.9  # largest part of the torque that faster pairs find, held out, for which a pair is used
+WINDOW = 5e-3  # s
 KEPT = np.float32
 MOST_SAMPLES = 2_000_000
 
 
 @dataclass(frozen=True)
-class ContactThresholds:
-    """External torques of free motion; one number for all joints, or one each."""
+class PairThresholds:
+    """External torques of free motion behind poles; one number for all joints, or one each."""
 
     noise: ArrayLike = joint_setting(
         0.0,
@@ -70,9 +91,10 @@ class ContactThresholds:
         bounds=(0.0, 1e6),
         zero='not learned, no contact is detected',
     )
-    learned: float = setting(0.0, 'Length of the free motion they were learned from', 's', TIME)
-    forced: bool = setting(
-        False, 'They are from a recording that was rejected, written by thresholds --force'
+    margin: ArrayLike = joint_setting(
+        1.0,
+        'Factor of the level for what a longer run would have had: large after a short one',
+        bounds=(1.0, 1e6),
     )
 
     def sigma(self, p: ArrayLike) -> Array:
@@ -81,8 +103,23 @@ class ContactThresholds:
         return np.asarray(np.hypot(self.noise, slope))
 
 
+@dataclass(frozen=True)
+class ContactThresholds(PairThresholds):
+    """Thresholds of the prompt torque, and what they were learned from."""
+
+    learned: float = setting(0.0, 'Length of the free motion they were learned from', 's', TIME)
+    forced: bool = setting(
+        False, 'They are from a recording that was rejected, written by thresholds --force'
+    )
+
+    @property
+    def provisional(self) -> bool:
+        """Whether they are from too little free motion to be relied on."""
+        return 0 < round(self.learned) < ENOUGH
+
+
 class Debounced:
-    """The smallest of the last values |x| (n,) of `DEBOUNCE`."""
+    """The smallest of the last values |x| of `DEBOUNCE`."""
 
     def __init__(self) -> None:
         """Begin without values."""
@@ -99,6 +136,21 @@ class Debounced:
         return np.asarray(np.minimum.reduce([value for _, value in recent]))
 
 
+class Peak(NamedTuple):
+    """A large torque of free motion."""
+
+    t: float  # s
+    joint: int
+    torque: float  # N m or N
+
+
+class Felt(NamedTuple):
+    """Steps of torque that are always felt in the motion of a run, behind a pair of poles."""
+
+    torque: Array  # (n,) smallest, N m or N; inf: the joint does not use the pair
+    delay: float  # s, after which they are
+
+
 class Learned(NamedTuple):
     """Thresholds, and what free motion says about them."""
 
@@ -109,6 +161,10 @@ class Learned(NamedTuple):
     slow_along: bool  # the observer had slower poles along the momentum
     creep: Array  # (n,) factor that friction alone may reach within the pre-sliding range
     kept: tuple[int, ...] = ()  # others that were not learned: those before stay
+    false_contacts: FalseContacts = FalseContacts(0, 0.0)  # of folds of the run, by the others
+    largest: tuple[Peak, ...] = ()  # torques, in those of the level, in falling order
+    felt: tuple[Felt, ...] = ()  # by pairs of poles, the fastest first
+    bank: tuple[PairThresholds, ...] = ()  # of the pairs of `BANK`; level 0 where not used
 
     @property
     def stamps_jitter(self) -> bool:
@@ -123,42 +179,68 @@ class Learned(NamedTuple):
         return tuple(np.flatnonzero(self.creep > 1).tolist())
 
     def text(self, joint_names: tuple[str, ...], contact_factor: float) -> str:
-        """Return in a sentence how far the thresholds can be relied on."""
+        """Return in sentences how far the thresholds can be relied on."""
         seconds = self.thresholds.learned
-        parts = [f'learned from {seconds:.0f} s of free motion']
-        if np.isfinite(self.factor):
-            margin = 100 * (contact_factor / self.factor - 1)
-            parts.append(
-                f'{100 * CLEAN:.0f} % of hours are clean at the factor {self.factor:.2f}; the '
-                f'margin of {contact_factor:g} is {margin:.0f} %'
-            )
-            creeping = [f'{joint_names[j]} {self.creep[j]:.2f}' for j in self.creeping]
-            if creeping:
-                parts.append(
-                    'a joint that creeps within its pre-sliding range may reach the factor '
-                    f'{", ".join(creeping)} by friction alone'
-                )
-        if seconds < ENOUGH:
+        provisional = ', provisional' if self.thresholds.provisional else ''
+        parts = [
+            f'learned from {seconds:.0f} s of free motion{provisional}',
+            f'false contacts, each of {FOLDS} parts by thresholds of the others: '
+            f'{self.false_contacts.text()}',
+        ]
+        parts += self._extrapolated(joint_names, contact_factor)
+        if round(seconds) < ENOUGH:
             parts.append(f'learn for {(ENOUGH - seconds) / 60:.1f} more minutes')
+        if self.felt:
+            listed = ', '.join(self._felt(j, name) for j, name in enumerate(joint_names))
+            parts.append(f'smallest steps that are always felt, N m or N: {listed}')
+        if self.largest:
+            listed = ', '.join(
+                f'{joint_names[j]} {torque:.3g} at {t:.2f} s' for t, j, torque in self.largest
+            )
+            parts.append(f'largest torques, N m or N: {listed}')
         if self.missing:
             parts.append(f'no thresholds for {_listed(joint_names, self.missing)}: move them')
         if self.kept:
             names = _listed(joint_names, self.kept)
             parts.append(f'thresholds of {names} as before: move them')
-        parts.append(f'correlation with the momentum {self.correlation:.2f}')
+        return '; '.join([*parts, *self._of_stamps()])
+
+    def _felt(self, joint: int, name: str) -> str:
+        steps = [
+            f'{felt.torque[joint]:.3g} in {1e3 * felt.delay:.0f} ms'
+            for felt in self.felt
+            if np.isfinite(felt.torque[joint])
+        ]
+        return f'{name} {" or ".join(steps) or "none"}'
+
+    def _extrapolated(self, joint_names: tuple[str, ...], contact_factor: float) -> list[str]:
+        """Return what the factor of clean hours says, if it is known."""
+        if not np.isfinite(self.factor):
+            return []
+        margin = 100 * (contact_factor / self.factor - 1)
+        parts = [
+            f'{100 * CLEAN:.0f} % of hours are clean at the factor {self.factor:.2f}; the '
+            f'margin of {contact_factor:g} is {margin:.0f} %'
+        ]
+        creeping = [f'{joint_names[j]} {self.creep[j]:.2f}' for j in self.creeping]
+        if creeping:
+            parts.append(
+                'a joint that creeps within its pre-sliding range may reach the factor '
+                f'{", ".join(creeping)} by friction alone'
+            )
+        return parts
+
+    def _of_stamps(self) -> list[str]:
+        """Return how far time stamps jitter, and the settings against it."""
+        parts = [f'correlation with the momentum {self.correlation:.2f}']
         if self.stamps_jitter:
-            wanted = {'detection.contact_factor': SLOW_FACTOR}
-            if not self.slow_along:
-                wanted['observer.poles'] = FAST_POLES
-                wanted['observer.poles_along_momentum'] = SLOW_POLES
-            applied = self.slow_along and contact_factor >= SLOW_FACTOR
+            poles = f'observer.poles {FAST_POLES:g}, observer.poles_along_momentum {SLOW_POLES:g}'
             parts.append(
                 'as of stamps that jitter: slower poles along the momentum suppress it'
-                if applied
-                else 'as of stamps that jitter: expected '
-                + ', '.join(f'{name} {value:g}' for name, value in wanted.items())
+                if self.slow_along
+                else f'as of stamps that jitter: expected {poles}'
             )
-        return '; '.join(parts)
+        return parts
 
 
 def _listed(joint_names: tuple[str, ...], joints: tuple[int, ...]) -> str:
@@ -170,14 +252,21 @@ class FreeMotion:
 
     def __init__(self, n: int):
         """Begin without samples of n joints."""
-        self._n, self._debounced = n, Debounced()
-        self._samples = array('f')  # t, |r|, p, and r behind one pole: (3 n + 1) per sample
-        self._slow_along, self._remembered = False, np.zeros(n)
+        self._n, self._debounced, self._bank = n, Debounced(), _BankSamples(n)
+        # Seconds before, motion, |r|, p, and r behind one pole; and t, of each sample.
+        self._samples, self._times = array('f'), array('d')
+        self._slow_along, self._remembered, self._slowest = False, np.zeros(n), np.inf
         self.seconds = 0.0
         self._last = -np.inf
 
-    def add(self, t: float, observer: MomentumObserver) -> None:
-        """Add the last update of an observer, at the time t [s]."""
+    def add(self, t: float, observer: MomentumObserver, motion: int = 0) -> None:
+        """Add the last update of an observer.
+
+        Args:
+            t: its time, s.
+            observer: after it.
+            motion: number of the motion that it is part of.
+        """
         state = observer.state
         assert state is not None  # it has been updated
         if 0 < t - self._last <= observer.settings.max_gap:
@@ -185,51 +274,120 @@ class FreeMotion:
         self._last = t
         settings = observer.settings
         self._slow_along = settings.poles_along_momentum < settings.poles
+        self._slowest = min(settings.poles_along_momentum, settings.poles)
         friction = observer.friction
         self._remembered = friction.law.memory * friction.coefficients['coulomb']
-        r = self._debounced.add(t, observer.prompt_torque)
-        if len(self._samples) >= MOST_SAMPLES * (3 * self._n + 1):
+        r = self._debounced.add(t, np.vstack([observer.prompt_torque, observer.bank_torques]))
+        if len(self._times) >= MOST_SAMPLES:
             return
-        known = np.where(observer.friction_known, r, np.nan)
+        known, *bank = np.where(observer.friction_known, r, np.nan)
+        self._bank.add(self.seconds, motion, bank, state.p)
         fast = state.along + state.across
-        row = np.concatenate([[self.seconds], known, state.p, fast], dtype=KEPT)
+        row = np.concatenate([[self.seconds, motion], known, state.p, fast], dtype=KEPT)
         self._samples.frombytes(row.tobytes())
+        self._times.append(t)
 
-    def learned(self) -> Learned:
-        """Return the thresholds."""
-        table = np.array(self._samples, dtype=float).reshape(-1, 3 * self._n + 1)
-        t, (r, p, fast) = table[:, 0], np.split(table[:, 1:], 3, axis=1)
-        used = np.isfinite(r)
-        fits = [_fit(r[used[:, j], j], p[used[:, j], j]) for j in range(self._n)]
-        noise, slope = np.array(fits).T
-        learned = ContactThresholds(noise, slope, 0.0, self.seconds)
-        sigma = learned.sigma(p)
+    def learned(self, contact_factor: float = FACTOR) -> Learned:
+        """Return the thresholds.
+
+        Args:
+            contact_factor: with which they will be used.
+        """
+        table = np.array(self._samples, dtype=float).reshape(-1, 3 * self._n + 2)
+        seconds, motion = table[:, 0], table[:, 1]
+        r, p, fast = np.split(table[:, 2:], 3, axis=1)
+        if not len(table):
+            nothing = np.zeros(self._n)
+            thresholds = ContactThresholds(nothing, nothing, nothing, nothing + 1, self.seconds)
+            none = tuple(range(self._n))
+            return Learned(thresholds, np.nan, 0.0, none, self._slow_along, nothing)
+        found = held_out(FreeSamples(seconds, motion, r, p), contact_factor)
+        noise, slope, level, margin = found.thresholds
+        thresholds = ContactThresholds(noise, slope, level, margin, self.seconds)
+        sigma, used = thresholds.sigma(p), np.isfinite(r)
         rho = np.where(used & (sigma > 0), r, 0.0) / np.where(sigma > 0, sigma, 1.0)
-        level = rho.max(axis=0, initial=0.0)
-        missing = tuple(np.flatnonzero(level == 0).tolist())
-        excess = (rho / np.where(level > 0, level, 1.0)).max(axis=1, initial=0.0)
+        excess = (rho / np.where(level > 0, margin * level, 1.0)).max(axis=1, initial=0.0)
+        own = np.where(level > 0, self._remembered, 0.0)
+        bank = self._bank.learned(found, contact_factor) if self.seconds >= BANK_FROM else []
+        number = found.false_contacts.number + sum(pair.false_contacts for pair in bank)
+        opposed = np.where(used, contact_factor * margin * level * sigma + r, 0.0)
         return Learned(
-            ContactThresholds(noise, slope, level, self.seconds),
-            _factor(t, excess),
+            thresholds,
+            _factor(seconds, excess),
             _correlation(fast, p),
-            missing,
+            tuple(np.flatnonzero(level == 0).tolist()),
             self._slow_along,
-            np.where(level > 0, self._remembered, 0.0) / np.maximum(level * noise, TINY),
+            own / np.maximum(margin * level * noise, TINY),
+            false_contacts=found.false_contacts._replace(number=number),
+            largest=self._peaks(found, r),
+            felt=(_felt(opposed, self._slowest), *(pair.felt for pair in bank)),
+            bank=tuple(pair.thresholds for pair in bank),
         )
 
+    def _peaks(self, found: HeldOut, r: Array) -> tuple[Peak, ...]:
+        """Return the largest torques, one of each block and joint, no two in one second."""
+        level = found.thresholds.level
+        excess = np.where(level > 0, found.largest, 0.0) / np.where(level > 0, level, 1.0)
+        peaks: list[Peak] = []
+        for at in np.argsort(-excess, axis=None).tolist():
+            block, joint = divmod(at, self._n)
+            sample = int(found.where[block, joint])
+            t = self._times[sample]
+            if excess[block, joint] > 0 and all(abs(t - one.t) > 1 for one in peaks):
+                peaks.append(Peak(t, joint, float(r[sample, joint])))
+            if len(peaks) == LISTED:
+                break
+        return tuple(peaks)
 
-def _fit(r: Array, p: Array) -> tuple[float, float]:
-    """Return sigma_0 and sigma_1 of a joint, each not negative."""
-    if not len(r):
-        return 0.0, 0.0
-    from scipy.optimize import nnls
 
-    size = max(float(np.max(p**2)), 1e-300)
-    X = np.column_stack([np.ones_like(p), p**2 / size])
-    # The sums of squares are all that least squares needs.
-    R = np.asarray(np.linalg.qr(np.column_stack([X, r**2]), 'r'))
-    variance, slope = nnls(R[:, :2], R[:, 2])[0]
-    return float(np.sqrt(variance)), float(np.sqrt(slope / size))
+class LearnedPair(NamedTuple):
+    """Thresholds of a pair of poles of the bank."""
+
+    thresholds: PairThresholds
+    felt: Felt
+    false_contacts: int  # held out, of the joints that use it
+
+
+class _BankSamples:
+    """Torques behind the poles of the bank in free motion: the largest of each `WINDOW`."""
+
+    def __init__(self, n: int):
+        self._n, self._rows = n, array('f')  # seconds, motion, |r| of the pairs, p
+        self._began, self._largest = 0.0, np.zeros((len(BANK), n))
+
+    def add(self, seconds: float, motion: int, r: list[Array], p: Array) -> None:
+        self._largest = np.maximum(self._largest, r)  # NaN stays
+        if seconds - self._began < WINDOW:
+            return
+        row = np.concatenate([[seconds, motion], self._largest.ravel(), p], dtype=KEPT)
+        self._rows.frombytes(row.tobytes())
+        self._began, self._largest = seconds, np.zeros_like(self._largest)
+
+    def learned(self, prompt: HeldOut, contact_factor: float) -> list[LearnedPair]:
+        """Return the thresholds of the pairs, on joints where smaller steps are felt held out."""
+        n, pairs = self._n, len(BANK)
+        table = np.array(self._rows, dtype=float).reshape(-1, 2 + (pairs + 1) * n)
+        seconds, motion = table[:, 0], table[:, 1]
+        *torques, p = np.split(table[:, 2:], pairs + 1, axis=1)
+        best, learned = prompt.opposed, []
+        for poles, r in zip(BANK, torques, strict=True):
+            found = held_out(FreeSamples(seconds, motion, r, p), contact_factor)
+            noise, slope, level, margin = found.thresholds
+            gains = (level > 0) & (found.opposed < GAIN * best)
+            best = np.where(gains, found.opposed, best)
+            used = np.where(gains, level, 0.0)
+            thresholds = PairThresholds(noise, slope, used, margin)
+            limit = contact_factor * used * margin * thresholds.sigma(p)
+            opposed = np.where(np.isfinite(r) & gains, limit + r, 0.0)
+            number = int(found.of_joints[gains].sum())
+            learned.append(LearnedPair(thresholds, _felt(opposed, min(poles)), number))
+        return learned
+
+
+def _felt(opposed: Array, slowest: float) -> Felt:
+    """Return steps that are always felt, from thresholds plus |r| (k, n) and the slowest pole."""
+    largest = opposed.max(axis=0, initial=0.0) / REACHED
+    return Felt(np.where(largest > 0, largest, np.inf), REACHED_AFTER / slowest + DEBOUNCE)
 
 
 def _correlation(d: Array, p: Array) -> float:

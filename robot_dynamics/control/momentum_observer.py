@@ -20,10 +20,11 @@ from robot_dynamics.common.settings import TIME, checked, joint_setting, setting
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.momentum import Momentum
 from robot_dynamics.core.algorithms.momentum_observer import (
+    BankState,
     ObservedFriction,
     ObserverState,
-    ObserverUpdate,
     observe,
+    through_bank,
 )
 from robot_dynamics.core.compiled_robot import CompiledRobot
 from robot_dynamics.core.dynamics import Dynamics
@@ -31,7 +32,7 @@ from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.programs import Robot
 
 POLES = (0.1, 1e5)  # 1/s
-LONGEST_LEAD = 0.1  # s, of efforts before velocities
+LONGEST_LEAD = 0.1  # s, of efforts before velocities, or after the motion
 FORGOTTEN = np.exp(-3.0)  # part of an unknown direction of friction that does not matter
 
 
@@ -54,9 +55,9 @@ class ObserverSettings:
         0.0,
         'Time by which measured efforts are earlier than positions and velocities, such as a '
         'velocity filter makes them: 1 / (2 pi f_c) and half a period. It is the identified '
-        'velocity_lag less effort_delay',
+        'velocity_lag less effort_delay; negative: later, and the motion is delayed then',
         's',
-        (0.0, LONGEST_LEAD),
+        (-LONGEST_LEAD, LONGEST_LEAD),
     )
     play: ArrayLike = joint_setting(
         0.0,
@@ -82,12 +83,34 @@ class Sample(NamedTuple):
     base: tuple[Array, ...]  # its motion (9) if it moves, else none
 
 
+BANKED = len(BankState._fields)
+
+
+class BankedUpdate(NamedTuple):
+    """The fields of `ObserverUpdate`, and those of `BankState` in one row."""
+
+    p: Any
+    u: Any
+    y: Any
+    z: Any
+    unknown: Any
+    across: Any
+    across2: Any
+    along: Any
+    along2: Any
+    first: Any
+    external_torque: Any
+    prompt_torque: Any
+    bank: Any
+
+
 class MomentumObserver:
     """Observer of the external torques on one arm.
 
     Attributes:
         external_torque: (n,) N m or N, of the last update; zero at the start.
         prompt_torque: (n,) the same by which contact is found, with `poles`.
+        bank: the fields of `BankState` one after the other, of the last update.
         state: after the last update; None at the start.
         settings: of the observer.
         friction: of its joints.
@@ -136,13 +159,18 @@ class MomentumObserver:
         """Begin anew with the next state."""
         self._last: Sample | None = None
         self.state: ObserverState | None = None
-        self._efforts: deque[tuple[float, Array]] = deque()
-        self.external_torque = self.prompt_torque = np.zeros(self.arm.model.n)
+        self._received: deque[Sample] = deque()
+        self._waits = False  # for the motion that belongs to the first efforts
+        zero = np.zeros(self.arm.model.n)
+        self.external_torque = self.prompt_torque = zero
+        self.bank = np.zeros(BANKED * self.arm.model.n)
 
     def continue_from(self, other: MomentumObserver) -> None:
         """Go on where an observer of the same arm is that has another payload or gravity."""
-        self._last, self._efforts, self.state = other._last, other._efforts.copy(), other.state
+        self._last, self._received, self.state = other._last, other._received.copy(), other.state
+        self._waits = other._waits
         self.external_torque, self.prompt_torque = other.external_torque, other.prompt_torque
+        self.bank = other.bank
         self._balance_anew()
 
     def use(self, arm: Dynamics) -> None:
@@ -168,7 +196,8 @@ class MomentumObserver:
         """Take the next state of the joints; return whether it gave an external torque.
 
         The first state, one that is no later than the one before, one after a gap and one whose
-        result is not finite begin anew.
+        result is not finite begin anew. So do the first ones of efforts that are later than the
+        motion, until the motion that belongs to them is known.
 
         Args:
             t: time, s.
@@ -193,23 +222,42 @@ class MomentumObserver:
         if last is None or self.state is None or not 0 < t - last.t <= self.settings.max_gap:
             self._begin(sample)
             return False
-        delayed = self._delayed(t, sample.effort)
+        first, aligned = self._received[0], self._aligned(sample)
+        if self._waits:
+            self._enter(aligned)
+            self._waits = t + self.settings.effort_lead < first.t
+            return False
         found = self._observe(
-            *(sample.q, sample.qd, delayed, np.array([t - last.t])),
-            *(*self._constants, *self.state, *sample.base),
+            *(aligned.q, aligned.qd, aligned.effort, np.array([t - last.t])),
+            *(*self._constants, self.bank, *self.state, *aligned.base),
         )
         if not all(np.isfinite(row).all() for row in found):
             self._begin(sample)
             return False
-        self.state = ObserverState(*found[:-1])
+        self.state, self.bank = ObserverState(*found[: len(ObserverState._fields)]), found.bank
         self.external_torque, self.prompt_torque = found.external_torque, found.prompt_torque
-        self._last = sample._replace(effort=delayed)
+        self._last = aligned
         return True
+
+    @property
+    def bank_torques(self) -> Array:
+        """External torques of the pairs of poles of the bank (pairs, n), of the last update."""
+        return np.array(BankState(*self.bank.reshape(BANKED, -1)).torques)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether it waits for the motion that belongs to the first efforts."""
+        return self._waits
 
     def _begin(self, sample: Sample) -> None:
         self.restart()
+        self._received.append(sample)
+        self._waits = self.settings.effort_lead < 0
+        self._enter(sample)
+
+    def _enter(self, sample: Sample) -> None:
+        """Begin the filters at a sample."""
         zero = np.zeros_like(sample.q)
-        self._efforts.append((sample.t, sample.effort))
         self._last = sample
         p, u = self._balance(sample, zero)
         one = np.ones_like(sample.q)
@@ -221,36 +269,54 @@ class MomentumObserver:
         direction = z if self.friction.law.memory else None
         return p, rate - self.friction.torque(sample.qd, sample.effort, direction)
 
-    def _delayed(self, t: float, effort: Array) -> Array:
-        """Return the effort at the time t less the lead, interpolated between those received."""
-        wanted, efforts = t - self.settings.effort_lead, self._efforts
-        efforts.append((t, effort))
-        while len(efforts) > 2 and efforts[1][0] <= wanted:
-            efforts.popleft()
-        (t0, e0), (t1, e1) = efforts[0], efforts[1]
-        share = min(max((wanted - t0) / (t1 - t0), 0.0), 1.0)
-        return np.asarray(e0 + share * (e1 - e0))
+    def _aligned(self, sample: Sample) -> Sample:
+        """Return the sample with the efforts, or else the motion, of the time t less the lead.
+
+        They are interpolated between those received.
+        """
+        lead, received = self.settings.effort_lead, self._received
+        wanted = sample.t - abs(lead)
+        received.append(sample)
+        while len(received) > 2 and received[1].t <= wanted:
+            received.popleft()
+        before, after = received[0], received[1]
+        share = min(max((wanted - before.t) / (after.t - before.t), 0.0), 1.0)
+
+        def at(x: Array, y: Array) -> Array:
+            return np.asarray(x + share * (y - x))
+
+        if lead >= 0:
+            return sample._replace(effort=at(before.effort, after.effort))
+        base = tuple(at(*pair) for pair in zip(before.base, after.base, strict=True))
+        return Sample(
+            sample.t, at(before.q, after.q), at(before.qd, after.qd), sample.effort, base
+        )
 
 
-def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..., ObserverUpdate]:
-    """Return one update of the observer of an arm in machine code.
+def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..., Any]:
+    """Return one update of the observer of an arm and of its bank in machine code.
 
     Its arguments are q, qd, effort, the interval (1), the rates of the poles (2), the coefficients
-    of the friction law in the order of its terms, pre-sliding length, play, and the fields of
-    `ObserverState`; then the motion of the base (9) if it moves.
+    of the friction law in the order of its terms, pre-sliding length, play, the fields of
+    `BankState` in one row, and those of `ObserverState`; then the motion of the base (9) if it
+    moves.
     """
     terms, memory, n = tuple(friction.coefficients), friction.law.memory, arm.model.n
 
     def update(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, poles: Any, *given: Any) -> Any:
-        values, (presliding, play), before = (
+        values, (presliding, play), rest = (
             given[: len(terms)],
             given[len(terms) : len(terms) + 2],
             given[len(terms) + 2 :],
         )
         own = ObservedFriction(dict(zip(terms, values, strict=True)), presliding, play, memory)
-        return observe(robot.tree, own, ObserverState(*before), q, qd, effort, h[0], poles)
+        bank = BankState(*(rest[0][k : k + n] for k in range(0, BANKED * n, n)))
+        before = ObserverState(*rest[1:])
+        after = observe(robot.tree, own, before, q, qd, effort, h[0], poles)
+        return *after, [x for row in through_bank(bank, before, after, effort, h[0]) for x in row]
 
     inputs = dict.fromkeys(('q', 'qd', 'effort'), n) | {'time_step': 1, 'poles': 2}
-    inputs |= dict.fromkeys((*terms, 'presliding', 'play', *ObserverState._fields), n)
-    key = f'momentum_observer of friction {terms}, memory {memory}'
-    return arm.programs.compiled(key, update, inputs, result=ObserverUpdate).call
+    inputs |= dict.fromkeys((*terms, 'presliding', 'play'), n) | {'bank': BANKED * n}
+    inputs |= dict.fromkeys(ObserverState._fields, n)
+    key = f'momentum_observer with bank of friction {terms}, memory {memory}'
+    return arm.programs.compiled(key, update, inputs, result=BankedUpdate).call

@@ -15,7 +15,12 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact import Contact
-from robot_dynamics.control.contact_thresholds import ContactThresholds, FreeMotion, Learned
+from robot_dynamics.control.contact_thresholds import (
+    FACTOR,
+    ContactThresholds,
+    FreeMotion,
+    Learned,
+)
 from robot_dynamics.control.momentum_observer import MomentumObserver
 
 SHORTEST = 30.0  # s of free motion
@@ -76,8 +81,8 @@ class ThresholdLearning:
             observer: after it.
             contact: by the thresholds in force.
         """
-        self._free.add(t, observer)
         self._count(t, q)
+        self._free.add(t, observer, self.motions)
         if contact.joint >= 0:
             event = Event(contact.excess, self.seconds, contact.joint)
             if not self._touched:
@@ -125,17 +130,21 @@ class ThresholdLearning:
         listed = ', '.join(_described(event, joint_names) for event in largest)
         return f'; {len(self._events)} contacts by the thresholds before, the largest: {listed}'
 
-    def learned(self) -> Learned:
-        """Return the thresholds, of joints that were not learned those before."""
-        found = self._free.learned()
+    def learned(self, contact_factor: float = FACTOR) -> Learned:
+        """Return the thresholds, of joints that were not learned those before.
+
+        Args:
+            contact_factor: with which they will be used.
+        """
+        found = self._free.learned(contact_factor)
         new, old = found.thresholds, self._before
         keeps = (np.asarray(new.level) == 0) & (np.asarray(old.level) > 0)
-        noise, slope, level = (
+        noise, slope, level, margin = (
             np.where(keeps, getattr(old, name), getattr(new, name))
-            for name in ('noise', 'noise_per_momentum', 'level')
+            for name in ('noise', 'noise_per_momentum', 'level', 'margin')
         )
         return found._replace(
-            thresholds=ContactThresholds(noise, slope, level, new.learned),
+            thresholds=ContactThresholds(noise, slope, level, margin, new.learned),
             missing=tuple(j for j in found.missing if not keeps[j]),
             kept=tuple(np.flatnonzero(keeps).tolist()),
         )

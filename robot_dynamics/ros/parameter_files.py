@@ -19,6 +19,7 @@ from robot_dynamics.ros.robot_parameters import MeasuredParameters, RobotParamet
 
 EVERY_NODE = '/**'
 STANDARD_ERRORS = '/standard_errors'  # an entry of no node: values of the same names
+ORIGIN = '/identification'  # an entry of no node: what the parameters were identified from
 WITHOUT_LIST = ('qos_overrides.', 'coupling.')  # of topics; of motors, as `identify` writes them
 Table = TypeVar('Table', bound=RobotParameters)
 
@@ -65,6 +66,20 @@ def standard_errors(file: Path, model: RobotModel) -> dict[str, Array]:
         return {name: parameters.of_joints(name.replace('.', '__'), model) for name in names}
     except RobotDynamicsError as error:
         raise type(error)(f'{file}: {STANDARD_ERRORS}: {error}') from error
+
+
+def identified_from(file: Path) -> tuple[str, ...]:
+    """Return the names of the recordings that a file of `identify` was fitted to, if it has them.
+
+    Raises:
+        OSError: the file cannot be read.
+        RobotDynamicsError: the file is not YAML.
+    """
+    content = read_yaml(file)
+    entry = content.get(ORIGIN) if isinstance(content, dict) else None
+    given = entry.get('ros__parameters') if isinstance(entry, dict) else None
+    found = given.get('recordings') if isinstance(given, dict) else None
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def _filled(content: Any, table: type[Table]) -> Table:

@@ -28,6 +28,7 @@ from robot_dynamics.ros.parameters import (
     parameter_of,
     per_joint,
     ros_name,
+    values,
 )
 from robot_dynamics.urdf.loading import parse_urdf
 
@@ -168,9 +169,15 @@ class RobotParameters:
             locked_joints=self.locked(),
             tip_link=self.tip_link or None,
             strict_inertials=self.strict_inertials,
+            unset_parameters=self.unset(),
         )
         rotors = self.of_joints('rotor_inertia', model)
         return model.with_actuation(rotor_inertia=rotors) if rotors.any() else model
+
+    def unset(self) -> set[str]:
+        """Return the names of the parameters that have their default."""
+        defaults = values(type(self)())
+        return {name for name, value in values(self).items() if value == defaults[name]}
 
     def varied(self, base: Dynamics) -> Dynamics:
         """Return a robot with the parameters that may change while the node is active.
@@ -285,7 +292,7 @@ class DriveParameters(RobotParameters):
         0.0,
         'Time by which the efforts of the drives are later than the motion, s; negative: earlier. '
         'robot-dynamics evaluate, payload and view remove it from recordings; of the nodes, '
-        'momentum_observer_node uses velocity_lag less this, where it is positive.',
+        'momentum_observer_node delays efforts by velocity_lag less this, or else the motion.',
         (-1.0, 1.0),
     )
     velocity_lag: float = parameter(

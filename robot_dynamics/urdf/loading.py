@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,6 +48,7 @@ from robot_dynamics.urdf.elements import (
     origin_pose,
     unit_axis,
 )
+from robot_dynamics.urdf.identified import lacking
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
 from robot_dynamics.urdf.robot_files import named, robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
@@ -95,12 +96,16 @@ def load_urdf(
         UserWarning: the limits of a mimic joint narrow those of its leader.
         UserWarning: a joint has no position, velocity or effort limit; none is applied.
         UserWarning: a .xacro file does not use an argument.
+        UserWarning: the description was identified, with rotors or a friction law that are in the
+            parameter file beside it.
         UserWarning: the description deviates from the specification and is read all the same; one
             per kind, see `deviations`.
     """
     with named(path):
         text = urdf_text(path, xacro_arguments, package_paths)
-        return _robot(text, gravity, locked_joints, tip_link, strict_inertials)
+        model = _robot(text, gravity, locked_joints, tip_link, strict_inertials)
+        _warn_of_lacking(model, text, None)
+        return model
 
 
 def parse_urdf(
@@ -110,6 +115,7 @@ def parse_urdf(
     locked_joints: Mapping[str, float] | None = None,
     tip_link: str | None = None,
     strict_inertials: bool = False,
+    unset_parameters: Collection[str] | None = None,
 ) -> RobotModel:
     """Return the robot of a URDF text. The text may be untrusted; xacro is never evaluated.
 
@@ -119,10 +125,19 @@ def parse_urdf(
         locked_joints: positions of locked joints [rad or m]; their links keep their mass.
         tip_link: keep only the coordinates that move this link, and lock the others at 0.
         strict_inertials: reject physically inconsistent inertias instead of warning.
+        unset_parameters: names of parameters of nodes that have their default; None: all. An
+            identified description warns of those of them that were identified as well.
 
     Errors and warnings are those of `load_urdf`.
     """
-    return _robot(xml_text, gravity, locked_joints, tip_link, strict_inertials)
+    model = _robot(xml_text, gravity, locked_joints, tip_link, strict_inertials)
+    _warn_of_lacking(model, xml_text, unset_parameters)
+    return model
+
+
+def _warn_of_lacking(model: RobotModel, text: str | bytes, unset: Collection[str] | None) -> None:
+    if problem := lacking(text, unset):
+        warnings.warn(f'robot {model.name!r}: {problem}', UserWarning, stacklevel=3)
 
 
 # -- files ----------------------------------------------------------------------------------

@@ -12,14 +12,15 @@ from robot_dynamics import cli
 from robot_dynamics.cli.thresholds import comment
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.common.yaml_text import parameters_text
-from robot_dynamics.control import Reference
+from robot_dynamics.control import Reference, VelocityFilter
+from robot_dynamics.control.contact import ContactDetector
 from robot_dynamics.control.contact_thresholds import (
     FAST_POLES,
-    SLOW_FACTOR,
     SLOW_POLES,
     ContactThresholds,
     Learned,
 )
+from robot_dynamics.control.momentum_observer import MomentumObserver
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.ros.observer_parameters import ObserverParameters
@@ -29,6 +30,7 @@ from robot_dynamics.simulation import Actuators, HardwareProfile, Sensors, recor
 ELBOW = share_file('urdf/planar_2r.urdf')
 MODEL = planar_2r()
 NOISE, GAIN, OFFSET = 0.2, 1.25, 0.3
+PER_MOMENTUM = 'noise_per_momentum'
 PROFILE = HardwareProfile(
     Sensors(
         position_resolution=1e-6,
@@ -90,6 +92,8 @@ def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     assert code == 0, said
     assert 'learned from 31 s of free motion' in shown
     assert 'learn for 9.5 more minutes' in shown
+    assert 'provisional' in shown
+    assert 'in 31 s, ' in shown.split('thresholds of the others: ')[1].splitlines()[0]
     assert f'written: {output}' in shown
     assert list(yaml.safe_load(output.read_text())) == ['/**/momentum_observer_node']
     parameters = read_parameters(output, ObserverParameters)
@@ -98,6 +102,8 @@ def test_the_file_has_the_thresholds_and_the_drives(tmp_path, run, sign):
     assert (np.asarray(thresholds.noise) > 0.2 * NOISE).all()
     assert (np.asarray(thresholds.noise) < 2 * GAIN * NOISE).all()
     assert (np.asarray(thresholds.level) > 2).all()
+    # 15 blocks of 2 s
+    assert (np.asarray(thresholds.margin) >= 1 + 3 / np.sqrt(16)).all()
     assert parameters.joints == MODEL.joint_names
     assert parameters.effort_scale == (GAIN, GAIN)
     assert parameters.effort_offset == (OFFSET, OFFSET)
@@ -119,7 +125,7 @@ def test_jitter_of_stamps_chooses_the_slower_poles(tmp_path, run):
     (entry,) = yaml.safe_load(shown).values()
     assert entry['ros__parameters']['observer.poles'] == FAST_POLES
     assert entry['ros__parameters']['observer.poles_along_momentum'] == SLOW_POLES
-    assert entry['ros__parameters']['detection.contact_factor'] == SLOW_FACTOR
+    assert entry['ros__parameters']['detection.contact_factor'] == 1.5
 
 
 def test_options_of_the_robot_are_written(tmp_path, run):
@@ -235,3 +241,126 @@ def test_each_setting_alone_is_in_what_is_learned_and_in_what_is_written(
     written = tmp_path / 'written.yaml'
     written.write_text(shown[1])
     assert run(simple, '--robot', ELBOW, '--force', '--params', written)[1] == shown[1]
+
+
+def written_motion(file, push=0.0, velocities=True, seconds=32.0, noise=0.02):
+    """Write a recording of free motion, pushed for 0.2 s after 7 s, as CSV."""
+    t = np.arange(0.0, seconds, 4e-3)[:, None]
+    rate = np.array([2.1, 3.3])
+    q, qd = 0.6 * np.sin(rate * t), 0.6 * rate * np.cos(rate * t)
+    tau = Dynamics(MODEL).inverse_dynamics(q, qd, -(rate**2) * q)
+    tau = tau + noise * np.random.default_rng(0).normal(size=tau.shape)
+    tau -= push * ((t >= 7.0) & (t < 7.2)) * [0.0, 1.0]
+    kinds = {'q': q, 'qd': qd, 'torque': tau} if velocities else {'q': q, 'torque': tau}
+    names = ['t', *(f'{kind}_{name}' for kind in kinds for name in MODEL.joint_names)]
+    rows = np.column_stack([t, *kinds.values()])
+    np.savetxt(file, rows, delimiter=',', header=','.join(names), comments='', fmt='%.17g')
+    return file
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_the_largest_torques_are_listed_and_an_interval_is_left_out_only_if_asked(
+    tmp_path, run, sign
+):
+    free, pushed = (written_motion(tmp_path / f'{push}.csv', sign * push) for push in (0.0, 3.0))
+    robot = '--robot', ELBOW, '--efforts', 'torques'
+    _, clean, _ = run(free, *robot)
+    _, touched, _ = run(pushed, *robot)
+    # Largest first: the push, with its joint and its time.
+    first = touched.split('largest torques, N m or N: ')[1].split(',')[0].split()
+    assert first[0] == MODEL.joint_names[1]
+    assert float(first[1]) == pytest.approx(3.0, rel=0.1)
+    assert 7.0 <= float(first[3]) <= 7.2
+    # Never left out by itself.
+    level, with_push = (np.array(learned(x)['thresholds.level'])[1] for x in (clean, touched))
+    assert with_push > 2 * level
+    _, excluded, _ = run(pushed, *robot, '--exclude', '6.99:7.3')
+    assert np.array(learned(excluded)['thresholds.level'])[1] == pytest.approx(level, rel=0.3)
+    assert 'learned from 32 s' in excluded
+
+
+def test_what_is_left_out_does_not_count_as_learned(tmp_path, run):
+    file = written_motion(tmp_path / 'free.csv')
+    robot = '--robot', ELBOW, '--efforts', 'torques'
+    code, _, said = run(file, *robot, '--exclude', '0:1', '--exclude', '3:5.5')
+    assert code == 2
+    assert '28.5 s of joint states; expected 30 or more' in said
+    code, _, said = run(file, *robot, '--exclude', '40:50')
+    assert code == 2
+    assert '--exclude 40:50 has no sample; expected times within 0 to 31.996 s' in said
+
+
+@pytest.mark.parametrize('word', ['5', '5:4', ':', '1:x', '2:2', 'nan:3'])
+def test_no_interval_is_rejected(run, word):
+    with pytest.raises(SystemExit):
+        run('free.csv', '--exclude', word)
+
+
+def test_velocities_that_are_missing_are_derived_as_the_node_derives_them(tmp_path, run):
+    """The velocities of the node's filter, recorded, give the same thresholds."""
+    file = written_motion(tmp_path / 'free.csv', velocities=False)
+    robot = '--robot', ELBOW, '--efforts', 'torques'
+    code, shown, said = run(file, *robot)
+    assert code == 0, said
+    (entry,) = yaml.safe_load(shown).values()
+    written = entry['ros__parameters']
+    assert written['missing_velocity'] == 'differentiate'
+    # Half a sample and the low-pass
+    lag = 2e-3 + 1 / (2 * np.pi * written['velocity_cutoff'])
+    assert written['velocity_lag'] == pytest.approx(lag, rel=1e-3)
+    rows = np.loadtxt(file, delimiter=',', skiprows=1)
+    derive = VelocityFilter(cutoff=written['velocity_cutoff'])
+    qd = np.array([derive.update(row[0], row[1:3]) for row in rows[:, :3]][1:])
+    names = [f'{kind}_{name}' for kind in ('q', 'qd', 'torque') for name in MODEL.joint_names]
+    both, params = tmp_path / 'both.csv', tmp_path / 'lag.yaml'
+    table = np.column_stack([rows[1:, :3], qd, rows[1:, 3:]])
+    np.savetxt(
+        both, table, delimiter=',', header=','.join(['t', *names]), comments='', fmt='%.17g'
+    )
+    params.write_text(parameters_text({'velocity_lag': written['velocity_lag']}))
+    _, recorded_ones, _ = run(both, *robot, '--params', params)
+    assert learned(recorded_ones) == learned(shown)
+    # Without the lag they are worse.
+    _, without, _ = run(both, *robot)
+    size, late = (
+        np.hypot(*(np.array(learned(x)[f'thresholds.{k}']) for k in ('noise', PER_MOMENTUM)))
+        for x in (shown, without)
+    )
+    assert (size < 0.7 * late).all()
+    (tmp_path / 'written.yaml').write_text(shown)
+    again = run(file, *robot, '--params', tmp_path / 'written.yaml')[1]
+    assert yaml.safe_load(again) == yaml.safe_load(shown)
+
+
+def test_the_smallest_step_is_felt_whenever_it_begins_in_the_stated_time(tmp_path, run):
+    file = written_motion(tmp_path / 'free.csv', noise=0.2)
+    _, shown, _ = run(file, '--robot', ELBOW, '--efforts', 'torques')
+    stated = shown.split('always felt, N m or N: ')[1].splitlines()[0].split(', ')
+    smallest = [float(one.split()[1]) for one in stated]
+    after = stated[0].split()[3]
+    (tmp_path / 'observer.yaml').write_text(shown)
+    parameters = read_parameters(tmp_path / 'observer.yaml', ObserverParameters)
+    rows = np.loadtxt(file, delimiter=',', skiprows=1)
+    found = []
+    for begin in range(600, len(rows) - 300, 487):
+        for joint, step in enumerate(smallest):
+            observer = MomentumObserver(
+                Dynamics(MODEL), parameters.friction(MODEL), parameters.observer_settings(MODEL)
+            )
+            detector = ContactDetector(
+                observer, MODEL.link_names[-1], parameters.contact_thresholds(MODEL)
+            )
+            for k in range(begin - 100, begin + 60):
+                t, q, qd, effort = rows[k, 0], rows[k, 1:3], rows[k, 3:5], rows[k, 5:].copy()
+                effort[joint] -= step * (k >= begin)
+                kind = 'none'
+                if observer.update(t, q, qd, effort):
+                    kind = detector.update(t, q, qd, effort).kind
+                if kind != 'none':
+                    assert k >= begin
+                    found.append(1e3 * (t - rows[begin, 0]))
+                    break
+            else:
+                pytest.fail(f'joint {joint} at {rows[begin, 0]}')
+    # Efforts act until their stamp: the first interval belongs to the step.
+    assert max(found) <= float(after)

@@ -12,8 +12,9 @@ import robot_dynamics as rd
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import inverse_pose
 from robot_dynamics.control.contact import NONE, UNKNOWN, ContactDetector, ContactSettings
-from robot_dynamics.control.contact_thresholds import ContactThresholds
+from robot_dynamics.control.contact_thresholds import ContactThresholds, PairThresholds
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.core.algorithms.momentum_observer import BANK
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robots import planar_2r
@@ -60,6 +61,47 @@ def test_torques_above_the_thresholds_are_contact_and_collision(arm, sign, torqu
     if 'contact' in kinds:
         assert found[-1].joint == 1
         assert found[-1].excess == pytest.approx(torque / 0.3, rel=1e-3)
+
+
+@pytest.mark.parametrize(('torque', 'kinds'), [(0.5, {'none'}), (0.7, {'none', 'contact'})])
+def test_the_margin_raises_the_threshold(arm, torque, kinds):
+    observer, detector = detector_of(arm, replace(THRESHOLDS, margin=[1.0, 2.0]))
+    pushes = np.zeros((300, 2))
+    pushes[100:, 1] = torque
+    found = at_rest(arm, pushes, detector, observer)
+    assert {one.kind for one in found} == kinds
+    if 'contact' in kinds:
+        assert found[-1].excess == pytest.approx(torque / 0.6, rel=1e-3)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('pair', [0, 1, 2])
+def test_a_pair_of_the_bank_finds_what_is_below_the_prompt_threshold(arm, sign, pair):
+    observer, prompt = detector_of(arm)
+    off, on = PairThresholds(), PairThresholds(noise=0.02, level=[0.0, 2.0], margin=1.5)
+    bank = [on if k == pair else off for k in range(3)]
+    link = arm.model.link_names[-1]
+    detector = ContactDetector(observer, link, THRESHOLDS, ContactSettings(), bank)
+    pushes = np.zeros((1000, 2))
+    pushes[100:600, 1] = sign * 0.15  # contact from 0.3 N m on, or from 1.5 * 1.5 * 2 * 0.02 on
+    found = at_rest(arm, pushes, detector, observer, q=(sign * -0.9, sign * 0.6))
+    felt = np.flatnonzero([one.kind == 'contact' for one in found])
+    a = max(BANK[pair])  # at rest the arm shows efforts alone
+    t = STEP * np.arange(500)
+    behind = 0.15 * (1 - (1 + a * t) * np.exp(-a * t))
+    assert felt[0] == pytest.approx(100 + np.argmax(behind > 0.09), abs=4)
+    assert found[599].excess == pytest.approx(0.15 / 0.09, rel=1e-2)
+    assert found[-1].kind == 'none'
+    # A large torque is a collision by the prompt torque alone.
+    pushes[100:600, 1] = sign * 0.28
+    kinds = {one.kind for one in at_rest(arm, pushes, detector, observer, start=2000)}
+    assert kinds == {'none', 'contact'}
+    # The other joint does not use the bank.
+    pushes = pushes[:, ::-1]
+    found = at_rest(arm, pushes, detector, observer, start=4000)
+    assert {one.kind for one in found} == {'none'}
+    observer.restart()
+    assert {one.kind for one in at_rest(arm, pushes, prompt, observer)} == {'none'}
 
 
 def test_contact_ends_within_the_torques_of_free_motion(arm):

@@ -10,12 +10,17 @@ from robot_dynamics.control.contact_thresholds import CLEAN, Debounced, FreeMoti
 from robot_dynamics.control.momentum_observer import ObserverSettings
 
 STEP = 4e-3  # s: at this rate nothing is debounced
-ADVICE = ('contact_factor 1.7', 'observer.poles 200', 'poles_along_momentum 100')
+ADVICE = ('observer.poles 200', 'poles_along_momentum 100')
 NOISE, SLOPE = np.array([0.2, 0.1, 0.3]), np.array([0.0, 0.5, 0.1])
 
 
-def free_motion(seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True, **poles):
-    """Return samples of normal noise whose size is that of NOISE and SLOPE."""
+def free_motion(
+    seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True, bank=None, **poles
+):
+    """Return what is learned from normal noise whose size is that of NOISE and SLOPE.
+
+    Behind the pairs of poles of the bank it is larger by the factors `bank`.
+    """
     rng = np.random.default_rng(seed)
     free, settings = FreeMotion(3), ObserverSettings(**poles)
     friction = SimpleNamespace(
@@ -30,6 +35,7 @@ def free_motion(seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True,
             step * k,
             SimpleNamespace(
                 prompt_torque=r,
+                bank_torques=np.zeros((3, 3)) if bank is None else bank * r,
                 state=state,
                 settings=settings,
                 friction=friction,
@@ -54,7 +60,7 @@ def test_noise_grows_with_the_momentum_as_it_does():
 @pytest.mark.slow
 def test_the_factor_leaves_the_stated_share_of_hours_clean():
     learned = free_motion(600.0, seed=1)
-    limit = learned.factor * np.asarray(learned.thresholds.level)
+    limit = learned.factor * learned.thresholds.margin * learned.thresholds.level
     # Of normal noise: P(|x| < limit)^samples of an hour
     from scipy.stats import norm
 
@@ -69,12 +75,35 @@ def test_joints_whose_remembered_friction_is_above_what_was_learned_are_named():
     assert learned.creeping == (1,)
     np.testing.assert_allclose(
         learned.creep,
-        np.array([0.1, 0.8, 1.0]) / (learned.thresholds.level * learned.thresholds.noise),
+        np.array([0.1, 0.8, 1.0])
+        / (learned.thresholds.margin * learned.thresholds.level * learned.thresholds.noise),
     )
     assert f'may reach the factor b {learned.creep[1]:.2f} by' in learned.text(
         ('a', 'b', 'c'), 1.5
     )
     assert 'creeps' not in free_motion(150.0, memory=False).text(('a', 'b', 'c'), 1.5)
+
+
+def test_a_pair_of_poles_is_used_on_joints_where_it_finds_smaller_steps():
+    # By joint: the medium poles find half as much; all are equal; the slow ones find a tenth.
+    bank = np.array([[1.0, 1.0, 1.0], [0.5, 1.0, 0.97], [0.49, 1.0, 0.1]])
+    learned = free_motion(130.0, step=0.02, bank=bank)
+    used = np.array([pair.level > 0 for pair in learned.bank])
+    assert used.tolist() == [[False] * 3, [True, False, False], [False, False, True]]
+    # In steps that are always felt as well, and not at other joints.
+    prompt, _, medium, slow = learned.felt
+    assert medium.torque[0] == pytest.approx(0.5 * prompt.torque[0], rel=0.15)
+    assert slow.torque[2] == pytest.approx(0.1 * prompt.torque[2], rel=0.15)
+    assert np.isinf([medium.torque[1], slow.torque[0], slow.torque[1]]).all()
+    assert prompt.delay < medium.delay < slow.delay
+    text = learned.text(('a', 'b', 'c'), 1.5)
+    assert ' in 28 ms or ' in text.split('always felt, N m or N: a ')[1].split(', b ')[0]
+
+
+def test_less_than_two_minutes_use_no_bank():
+    learned = free_motion(115.0, step=0.02, bank=0.1 * np.ones((3, 3)))
+    assert learned.bank == ()
+    assert len(learned.felt) == 1
 
 
 def test_less_than_two_minutes_give_no_factor():
@@ -117,9 +146,8 @@ def test_a_gap_begins_anew():
 @pytest.mark.parametrize(
     ('poles', 'factor', 'advice'),
     [
-        ({}, 1.5, ['contact_factor 1.7', 'observer.poles 200', 'poles_along_momentum 100']),
-        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.5, ['contact_factor 1.7']),
-        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.7, []),
+        ({}, 1.5, ['observer.poles 200', 'poles_along_momentum 100']),
+        ({'poles': 200.0, 'poles_along_momentum': 100.0}, 1.5, []),
     ],
 )
 def test_advice_about_jitter_is_what_was_not_applied(poles, factor, advice):

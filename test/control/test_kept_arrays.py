@@ -397,7 +397,8 @@ CASES = {
 }
 # Records of values, which the objects above copy, and objects without arrays.
 RECORDS = {
-    *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PoseLimits', 'Switches'),
+    *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PairThresholds', 'PoseLimits'),
+    'Switches',
     *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
     *('ContactLevel', 'StreamClock', 'BaseMotionSettings'),
 }

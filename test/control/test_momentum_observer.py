@@ -8,6 +8,7 @@ from tiers import soak
 import robot_dynamics as rd
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
+from robot_dynamics.core.algorithms.momentum_observer import BANK
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robots import planar_2r
@@ -56,6 +57,62 @@ def test_answers_a_constant_torque_as_two_poles_do(arm, sign, poles):
     bt = 150.0 * STAMPS[:, None]
     expected = sign * PUSH * (1 - (1 + bt) * np.exp(-bt))
     assert np.abs(found - expected).max() < 1e-5 * np.abs(PUSH).max()
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_each_pair_of_the_bank_answers_as_its_two_poles_do(arm, sign):
+    states = motion(arm, sign * PUSH, sign)
+    observer, found = MomentumObserver(arm, NONE, ObserverSettings()), []
+    for state in zip(STAMPS, *states, strict=True):
+        observer.update(*state)
+        found.append(observer.bank_torques)
+    found = np.array(found)
+    size = np.abs(PUSH).max()
+    for k, (a, b) in enumerate(BANK):
+        if a == b:
+            bt = b * STAMPS[:, None]
+            expected = sign * PUSH * (1 - (1 + bt) * np.exp(-bt))
+            assert np.abs(found[:, k] - expected).max() < 1e-5 * size
+
+
+def test_the_poles_of_the_momentum_and_of_the_rest_are_those_of_the_bank(arm):
+    """Of a pair with a > b, the sum of both parts, each behind its own poles."""
+    q, qd, effort = motion(arm, PUSH)
+    observer, parts = MomentumObserver(arm, NONE, ObserverSettings()), []
+    before = None
+    for state in zip(STAMPS, q, qd, effort, strict=True):
+        observer.update(*state)
+        now = observer.state
+        if before is not None:
+            d = (now.p - before.p) / STEP, -(now.u + before.u) / 2 - state[-1]
+            parts.append((*d, observer.bank_torques[0]))
+        before = now
+    rate, rest, found = np.moveaxis(np.array(parts), 1, 0)
+    a, b = BANK[0]
+    # Each sample of a part acts as a pulse of length h on two poles.
+    t = STEP * np.arange(len(rate) + 1)
+    expected = 0.0
+    for x, pole in ((rest, a), (rate, b)):
+        weight = np.diff(1 - (1 + pole * t) * np.exp(-pole * t))
+        expected = (
+            expected
+            + np.array([np.convolve(x[:, j], weight)[: len(x)] for j in range(x.shape[1])]).T
+        )
+    np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(rate).max())
+
+
+def test_the_bank_begins_anew_and_goes_on_with_the_observer(arm):
+    q, qd, effort = motion(arm, PUSH)
+    observer, fresh = (MomentumObserver(arm, NONE, ObserverSettings()) for _ in range(2))
+    stamps = STAMPS + 1.0 * (np.arange(len(STAMPS)) >= 60)
+    observed(observer, q, qd, effort, stamps)
+    observed(fresh, q[60:], qd[60:], effort[60:], stamps[60:])
+    np.testing.assert_array_equal(observer.bank_torques, fresh.bank_torques)
+    assert observer.bank_torques.any()
+    fresh.restart()
+    assert not fresh.bank_torques.any()
+    fresh.continue_from(observer)
+    np.testing.assert_array_equal(observer.bank_torques, fresh.bank_torques)
 
 
 def test_sees_nothing_in_free_motion(arm):
@@ -271,6 +328,43 @@ def test_efforts_are_delayed_by_a_fraction_of_the_interval(arm):
     assert np.abs(whole - exact).max() < 1e-9 * size
     # The external torque is linear in the efforts.
     assert np.abs(part - (0.6 * none + 0.4 * whole))[3:].max() < 1e-2 * size
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('late', [1, 5])
+def test_efforts_that_are_later_than_the_motion_delay_the_motion(arm, sign, late):
+    """The external torque is that of exact efforts, so many states later."""
+    q, qd, effort = motion(arm, PUSH, sign)
+    delayed = np.append(np.repeat(effort[:1], late, axis=0), effort[:-late], axis=0)
+
+    def found(efforts, lead):
+        observer = MomentumObserver(arm, NONE, ObserverSettings(effort_lead=lead * STEP))
+        return observed(observer, q, qd, efforts)
+
+    exact, used, as_it_is = found(effort, 0), found(delayed, -late), found(delayed, 0)
+    size = np.abs(as_it_is[late:] - exact[:-late]).max()
+    assert np.abs(used[late:] - exact[:-late]).max() < 1e-9 * size
+    # Half a state is between, and none is as it is.
+    half = found(delayed, -late + 0.5)
+    assert 1e-3 * size < np.abs(half[late:] - exact[:-late]).max() < 0.8 * size
+    # Nothing is given before the motion that belongs to the first efforts.
+    assert not used[: late + 1].any()
+
+
+def test_efforts_that_are_later_begin_anew_after_a_gap_and_go_on_with_a_payload(arm):
+    q, qd, effort = motion(arm, PUSH)
+    observer, fresh = (
+        MomentumObserver(arm, NONE, ObserverSettings(effort_lead=-2.5 * STEP)) for _ in range(2)
+    )
+    stamps = STAMPS + 1.0 * (np.arange(len(STAMPS)) >= 60)
+    observed(observer, q, qd, effort, stamps)
+    observed(fresh, q[60:], qd[60:], effort[60:], stamps[60:])
+    np.testing.assert_array_equal(observer.external_torque, fresh.external_torque)
+    observer.use(arm.with_payload(arm.model.link_names[-1], 0.0))
+    assert observer.update(stamps[-1] + STEP, q[-1], qd[-1], effort[-1])
+    other = MomentumObserver(arm, NONE, observer.settings)
+    other.continue_from(observer)
+    assert other.update(stamps[-1] + 2 * STEP, q[-1], qd[-1], effort[-1])
 
 
 @pytest.mark.filterwarnings('ignore:overflow', 'ignore:invalid value')

@@ -233,6 +233,7 @@ def learn(one, t, size):
     state = SimpleNamespace(p=np.ones(2), along=np.zeros(2), across=np.ones(2))
     observer = SimpleNamespace(
         prompt_torque=np.ones(2),
+        bank_torques=np.ones((3, 2)),
         state=state,
         settings=ObserverSettings(),
         friction=MEMORY,
@@ -321,7 +322,8 @@ RECORDS = {
     *('ArmOnMovingBase', 'BaseMotionSettings'),
     *('CartesianImpedance', 'Combined', 'ContactSettings', 'ContactThresholds'),
     *('ContactWrenchEstimator', 'Feasibility', 'FeedForward', 'Gains', 'Impedance', 'JointMap'),
-    *('Joined', 'MotionStart', 'ObserverSettings', 'PoseLimits', 'Stop', 'Switches'),
+    *('Joined', 'MotionStart', 'ObserverSettings', 'PairThresholds', 'PoseLimits', 'Stop'),
+    'Switches',
     *('Trajectory', 'WholeTurns', 'YieldingStop'),
 }
 

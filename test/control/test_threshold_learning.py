@@ -21,6 +21,7 @@ def observed(r, known=(True, True)):
     state = SimpleNamespace(p=np.ones(2), along=0.1 * np.asarray(r), across=np.asarray(r))
     return SimpleNamespace(
         prompt_torque=np.asarray(r),
+        bank_torques=np.zeros((3, 2)),
         state=state,
         settings=ObserverSettings(),
         friction=FRICTION,

@@ -21,6 +21,13 @@ an energy far below that of a motion; w vanishes at rest. As p turns, a constant
 the two parts, which differ in delay: the prompt torque finds contact, and is wrong by about
 dw/dt (2/b_w - 2/b). The external torque is d behind poles at b_w. With b_w = b both are the same.
 
+A bank of slower poles (`BANK`) finds smaller torques later. The differentiated momentum has the
+noise of measured velocities, so its poles may be slower than those of efforts:
+
+    r = L_a[-(u_k + u_(k-1)) / 2 - e] + L_b[(p_k - p_(k-1)) / h],    a >= b
+
+With a > b the parts differ in delay where the momentum changes, which learning weighs.
+
 On a moving base, p and u are those of `momentum` there: angular velocity and proper acceleration
 of the base are needed, its angular acceleration is not. An error of positions remains along M qd,
 without what the base adds to p.
@@ -48,6 +55,9 @@ from robot_dynamics.core.friction.laws import after_backlash, law_torque, moved_
 from robot_dynamics.core.model.canonical import CanonicalTree
 
 STILL = 2e-3  # E, J
+# a and b, 1/s: found on recordings of a Panda, whose velocities are noisy, and of a UR10e, whose
+# friction jumps.
+BANK = ((150.0, 60.0), (40.0, 40.0), (15.0, 15.0))
 
 
 class ObserverState(NamedTuple):
@@ -81,6 +91,24 @@ class ObserverUpdate(NamedTuple):
     first: Any
     external_torque: Any
     prompt_torque: Any
+
+
+class BankState(NamedTuple):
+    """The values behind each pole of the bank: (n) each, N m or N."""
+
+    effort1: Any  # of the first pair, the part without momentum behind one pole
+    effort2: Any  # and behind its second
+    momentum1: Any  # the rate of momentum of the first pair
+    momentum2: Any
+    medium1: Any  # d of the second pair
+    medium2: Any
+    slow1: Any  # d of the third pair
+    slow2: Any
+
+    @property
+    def torques(self) -> tuple[Any, Any, Any]:
+        """The external torque of each pair."""
+        return self.effort2 + self.momentum2, self.medium2, self.slow2
 
 
 class ObservedFriction(NamedTuple):
@@ -142,6 +170,34 @@ def observe(
     first, second = _low_passed(d, before.first, before.external_torque, b_w * h)
     sliding = slid.y, slid.z, slid.unknown
     return ObserverUpdate(p, u, *sliding, across, across2, along, along2, first, second, prompt)
+
+
+def through_bank(
+    bank: BankState,
+    before: ObserverState,
+    after: ObserverUpdate,
+    effort: Vector,
+    h: Scalar,
+) -> BankState:
+    """Return the state of the bank after one more sample.
+
+    Args:
+        bank: its state after the last sample.
+        before: the observer after the last sample.
+        after: the observer after this one.
+        effort: (n) mean efforts of the drives since the last sample, N m or N.
+        h: time since the last sample, s, positive.
+    """
+    rate = [(p1 - p0) / h for p1, p0 in zip(after.p, before.p, strict=True)]
+    rest = [-0.5 * (u1 + u0) - e for u1, u0, e in zip(after.u, before.u, effort, strict=True)]
+    d = [x + y for x, y in zip(rate, rest, strict=True)]
+    (a, b), (medium, _), (slow, _) = BANK
+    return BankState(
+        *_low_passed(rest, bank.effort1, bank.effort2, a * h),
+        *_low_passed(rate, bank.momentum1, bank.momentum2, b * h),
+        *_low_passed(d, bank.medium1, bank.medium2, medium * h),
+        *_low_passed(d, bank.slow1, bank.slow2, slow * h),
+    )
 
 
 def _joint_momentum(tree: CanonicalTree, q: Vector, qd: Vector) -> Vector:

@@ -7,13 +7,14 @@ The URDF differs from the description in <inertial> and <dynamics> alone. What a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from robot_dynamics.common.spatial import Array, inverse_pose
 from robot_dynamics.common.yaml_text import parameters_text, quoted
+from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.core.model.inertia import (
     Inertial,
     consistent,
@@ -121,12 +122,40 @@ def _inertial(link: str, body: Inertial) -> list[Change]:
     return [one._replace(value=rounded(one.value)) for one in inertial_changes(link, body)]
 
 
-def node_parameters(found: Identification, robot: Mapping[str, Any] | None = None) -> str:
+def missing_in_urdf(found: Identification) -> list[str]:
+    """Return the parameters that a URDF lacks, each with its size, and differ from defaults."""
+    drives, signals, model = found.drives, found.signals, found.model
+    missing = []
+    rotors = drives.rotor_inertia
+    for unit, kind in (('kg m^2', model.angular), ('kg', ~model.angular)):
+        if (largest := rotors[kind].max(initial=0.0)) > 0:
+            missing.append(f'rotor_inertia up to {largest:.2g} {unit}')
+    if found.friction.law.name != FrictionSettings().law:
+        missing.append(f'friction.law {found.friction.law.name}')
+    if (drives.effort_scale != 1).any():
+        missing.append('effort_scale')
+    if drives.offset.any():
+        missing.append('effort_offset')
+    for name, seconds in (
+        ('effort_delay', signals.delay.removed),
+        ('velocity_lag', signals.velocity_lag),
+    ):
+        if seconds:
+            missing.append(f'{name} {1e3 * seconds:.3g} ms')
+    return missing
+
+
+def node_parameters(
+    found: Identification,
+    robot: Mapping[str, Any] | None = None,
+    recordings: Sequence[str] = (),
+) -> str:
     """Return the parameters of the nodes as YAML: with the URDF they are the identified model.
 
     Args:
         found: the result.
         robot: further parameters, such as `tip_link`, which choose the joints of the description.
+        recordings: names of those that were fitted.
     """
     parameters = {
         **(robot or {}),
@@ -142,7 +171,30 @@ def node_parameters(found: Identification, robot: Mapping[str, Any] | None = Non
     if (coupling := found.coupling) is not None:
         matrix = {'ratios': rounded(coupling.ratios), 'matrix': rounded(coupling.matrix.ravel())}
         parameters['coupling'] = {'joints': list(coupling.joints), **matrix}
-    return _comments(found) + parameters_text(parameters) + _standard_errors(found)
+    return (
+        _comments(found)
+        + parameters_text(parameters)
+        + _standard_errors(found)
+        + _origin(found, recordings)
+    )
+
+
+def _origin(found: Identification, recordings: Sequence[str]) -> str:
+    """Return what the parameters were identified from, as an entry of no node."""
+    delay = found.signals.delay
+    values: dict[str, Any] = {
+        'samples': found.signals.samples,
+        'effort_delay': rounded(delay.value),
+        'effort_delay_applied': delay.applied,
+        'effort_delay_reason': delay.reason,
+    }
+    if np.isfinite(delay.error):
+        values['effort_delay_error'] = rounded(delay.error)
+    if recordings:
+        values['recordings'] = list(recordings)
+    return '# Recordings that were fitted, and the delay with its standard error, s.\n' + (
+        parameters_text(values, '/identification')
+    )
 
 
 def _friction(friction: IdentifiedFriction) -> dict[str, Any]:

@@ -25,7 +25,8 @@ Offers
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
 spike, and contact is unknown meanwhile, as it is without thresholds, efforts, velocities or the
 motion of a base that moves; a repeated stamp is ignored. Efforts are delayed by `velocity_lag`
-less `effort_delay`, where it is positive, as of velocities that are low-passed.
+less `effort_delay`, as of velocities that are low-passed; where it is negative, the motion is
+delayed.
 """
 
 from __future__ import annotations
@@ -56,8 +57,7 @@ from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.observer_parameters import ObserverParameters
-from robot_dynamics.ros.parameters import parameter_values
+from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.payload_estimator import PayloadEstimator
 from robot_dynamics.ros.payload_input import PayloadInput
 from robot_dynamics.ros.robot_parameters import VaryingRobotParameters
@@ -92,6 +92,7 @@ class MomentumObserverNode(RobotNode):
         self.create_service(SetBool, '~/learn', self._on_learn)
         self._learning: ThresholdLearning | None = None
         self._learned: Learned | None = None
+        self._learns_from: float | None = None  # s
         self.robot.begin()
 
     # -- the robot --------------------------------------------------------------------------
@@ -103,6 +104,7 @@ class MomentumObserverNode(RobotNode):
         parameters.check_drives(model)
         parameters.observer_settings(model)
         parameters.contact_thresholds(model)
+        parameters.bank_thresholds(model)
         arm.tree.frame(parameters.frame(model))
 
     @override
@@ -168,6 +170,7 @@ class MomentumObserverNode(RobotNode):
                 parameters.payload_link(model),
                 parameters.contact_thresholds(model),
                 parameters.detection,
+                parameters.bank_thresholds(model),
             ),
         )
 
@@ -193,7 +196,9 @@ class MomentumObserverNode(RobotNode):
         if self._first is None:
             self._first = state.stamp
         t = (state.stamp - self._first) / SECOND  # a float of all ns would round them
-        begun, self._last = self._last < 0, state.stamp
+        # A new observer, or one that waits for the motion that belongs to the first efforts.
+        begun = self._last < 0 or self.observer.waiting
+        self._last = state.stamp
         base = self.base_motion.at(state.stamp)
         if not self.observer.update(t, state.q, state.qd, effort, base):
             self.detector.restart()
@@ -284,7 +289,10 @@ class MomentumObserverNode(RobotNode):
         """Add the last update at a time [s] to the run of learning, if there is one."""
         if self._learning is None:
             return
-        self._learning.add(t, q, self.observer, contact)
+        if self._learns_from is None:
+            self._learns_from = t
+        # Times of the largest torques are those of the run.
+        self._learning.add(t - self._learns_from, q, self.observer, contact)
         longest = self.parameters.learn_timeout
         if self._learning.seconds > longest:
             self._discard(f'it has taken more than {longest:g} s (learn_timeout)')
@@ -316,6 +324,7 @@ class MomentumObserverNode(RobotNode):
         self._learning = ThresholdLearning(
             self.arm.model.n, detector.thresholds, detector.collision_excess
         )
+        self._learns_from = None
         discarded = '' if before is None else f'; {before.seconds:.0f} s are discarded'
         return f'learning; move freely for {ENOUGH / 60:g} minutes{discarded}'
 
@@ -325,15 +334,15 @@ class MomentumObserverNode(RobotNode):
         why = learning.rejection(names)
         if why:
             return False, f'run rejected, the thresholds stay: {why}{learning.events(names)}'
-        learned = learning.learned()
-        thresholds = parameter_values('thresholds', learned.thresholds)
+        factor = self.parameters.detection.contact_factor
+        learned = learning.learned(factor)
+        thresholds = threshold_values(learned)
         result = self.set_parameters_atomically(
             [Parameter(name, value=value) for name, value in thresholds.items()]
         )
         if not result.successful:
             return False, f'run rejected, the thresholds stay: {result.reason}'
         self._learned = learned
-        factor = self.parameters.detection.contact_factor
         return True, learned.text(names, factor) + learning.events(names)
 
     @override
@@ -353,12 +362,6 @@ class MomentumObserverNode(RobotNode):
                 'the thresholds of contact are from a recording that was rejected '
                 '(thresholds.forced): call ~/learn, or run robot-dynamics thresholds'
             )
-        if (lead := self.parameters.effort_lead) < 0:
-            return health.WARN, (
-                f'effort_delay exceeds velocity_lag by {-lead:g} s: efforts that are later than '
-                'the velocities are used as they are; expected an effort_delay of at most '
-                f'{self.parameters.velocity_lag:g} s'
-            )
         return None
 
     @override
@@ -371,10 +374,14 @@ class MomentumObserverNode(RobotNode):
     @override
     def figures(self) -> dict[str, str]:
         """Return the contact, and how much was learned."""
+        learned = self.parameters.thresholds.learned
         result = {'contact': self._contact.kind}
+        if self.parameters.thresholds.provisional:
+            result['thresholds'] = f'provisional, learned from {learned:.0f} s'
         if self._learning is not None:
             result['learned [s]'] = f'{self._learning.seconds:.1f}'
         if self._learned is not None:
             result['factor of a clean hour'] = f'{self._learned.factor:.3g}'
+            result['false contacts held out'] = self._learned.false_contacts.text()
             result['correlation with the momentum'] = f'{self._learned.correlation:.2g}'
         return result

@@ -79,6 +79,9 @@ def run(capsys):
 @pytest.mark.slow
 def test_only_inertials_and_dynamics_change(written):
     before, after = PANDA.read_text().splitlines(), (written / 'a.urdf').read_text().splitlines()
+    comment = next(line for line in after if 'robot_dynamics' in line)
+    assert 'parameters="a.yaml" missing="rotor_inertia up to' in comment
+    after.remove(comment)
     changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
     assert len(changed) > 20
     for a, b in changed:
@@ -93,6 +96,34 @@ def test_only_inertials_and_dynamics_change(written):
             for element in joint.findall('dynamics'):
                 joint.remove(element)
     assert ElementTree.tostring(old) == ElementTree.tostring(new)
+
+
+def test_the_parameters_name_what_they_are_from_and_each_reader_what_it_lacks(
+    written, bags, capsys
+):
+    from robot_dynamics.ros.parameter_files import identified_from
+
+    urdf, params = written / 'a.urdf', written / 'a.yaml'
+    origin = yaml.safe_load(params.read_text())['/identification']['ros__parameters']
+    assert origin['recordings'] == ['fit'] == list(identified_from(params))
+    assert origin['effort_delay_error'] > 0
+    assert origin['effort_delay_applied'] is False
+    assert abs(origin['effort_delay']) < 5 * origin['effort_delay_error']
+    lacks = 'identified with rotor_inertia up to'
+    for verb, options in (
+        ('terms', []),
+        ('evaluate', ['--params', params]),
+        ('evaluate', []),
+        ('thresholds', ['--params', params, '--force', '--efforts', 'torques']),
+    ):
+        bag = [] if verb == 'terms' else [bags['fit']]
+        robot = [urdf] if verb == 'terms' else ['--robot', urdf]
+        tip = [] if options else ['--tip-link', 'panda_link8'] if bag else []
+        assert cli.main([str(word) for word in (verb, *bag, *robot, *tip, *options)]) in (0, 1)
+        shown, said = capsys.readouterr()
+        assert (lacks in said) == (not options), said
+        if verb == 'thresholds':
+            assert '# model identified from fit\n# the model was fitted to this' in shown
 
 
 @pytest.mark.slow
@@ -285,7 +316,7 @@ def test_names_of_strangers_are_names_in_every_file(identified, tmp_path):
     urdf, figures, report = (tmp_path / f'a.{suffix}' for suffix in ('urdf', 'json', 'html'))
     assert identified('--output', urdf, '--json', figures, '--report', report)[0] == 0
     content = yaml.safe_load((tmp_path / 'a.yaml').read_text())
-    assert list(content) == ['/**', '/standard_errors']
+    assert list(content) == ['/**', '/standard_errors', '/identification']
     assert 'kp' not in content['/**']['ros__parameters']
     assert content['/**']['ros__parameters']['joints'] == [r'$\frac$ 1', '_1e5']
     assert load_urdf(urdf).name == json.loads(figures.read_text())['robot'] == ROBOT
