@@ -170,7 +170,7 @@ def _places(file: _File, element: TextElement | None = None) -> Iterator[_Place]
             yield from _places(file, child)
         elif child.tag == 'include':
             yield from (p for at, other in file.includes if at is child for p in _places(other))
-        elif child.tag == 'joint' and parent.tag not in ('equality', 'default', 'tendon'):
+        elif child.tag == 'joint':
             yield _Place(file, child)
 
 
