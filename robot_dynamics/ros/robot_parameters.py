@@ -118,7 +118,8 @@ class RobotParameters:
     friction__coulomb: tuple[float, ...] = parameter_of(FrictionSettings, 'coulomb')
     rotor_inertia: tuple[float, ...] = parameter(
         [0.0],
-        'Inertia of the rotors seen at the joints, kg m^2 or kg, one value or one per joint.',
+        'Inertia of the rotors seen at the joints, kg m^2 or kg, one value or one per joint; '
+        'all 0: that of the description.',
         (0.0, 1e6),
         description_of_robot=True,
     )

@@ -169,10 +169,8 @@ def _places(file: _File, element: TextElement | None = None) -> Iterator[_Place]
             yield _Place(file, child)
             yield from _places(file, child)
         elif child.tag == 'include':
-            for at, included in file.includes:
-                if at is child:
-                    yield from _places(included)
-        elif child.tag == 'joint' and parent.tag not in ('equality', 'default', 'tendon'):
+            yield from (p for at, other in file.includes if at is child for p in _places(other))
+        elif child.tag == 'joint':
             yield _Place(file, child)
 
 

@@ -133,3 +133,9 @@ def test_zeros_of_the_map_cost_nothing():
 
     assert body_rates([[1.0, 0.0]], [2.0, Untouchable()]) == [2.0]
     assert generalized_forces([[1.0], [0.0]], [3.0, Untouchable()]) == [3.0]
+
+
+def test_other_coordinates_have_no_start_posture():
+    model = replace(planar_2r(), home={'joint1': 0.1, 'joint2': 0.2})
+    assert with_coordinates(model, REMOTE).home == {}
+    assert model.with_payload('link2', 1.0).home == {'joint1': 0.1, 'joint2': 0.2}

@@ -46,11 +46,20 @@ def test_a_mesh_that_an_inertia_needs_is_named(write, others):
 
 
 def test_the_pose_of_a_mesh_is_that_of_its_file_with_and_without_it(write):
+    corners = ['v 0 0 0', 'v 0.5 0 0', 'v 0 0.25 0', 'v 0 0 1']
+    write('\n'.join([*corners, 'f 1 3 2', 'f 1 2 4', 'f 1 4 3', 'f 2 3 4']), 'm.obj')
+    assets = MESH.replace('absent.stl', 'm.obj')
+    with_file = compiled(write(world(f'<body name="a"><joint/>{GEOM}</body>', assets))).geoms
+    # MuJoCo moves a mesh to its centre and principal axes, where it reads it.
+    without = compiled(write(world(link('a', inside=GEOM), assets))).geoms
+    assert with_file[0].mesh == without[0].mesh
+    np.testing.assert_allclose(with_file[0].pose, without[0].pose, atol=1e-14)
+
+
+def test_a_mesh_without_a_file_has_no_place_in_a_description(write):
     corners = '0 0 0  0.5 0 0  0 0.25 0  0 0 1'
     mesh = f'<asset><mesh name="m" vertex="{corners}"/></asset>'
-    body = f'<body name="a"><joint/>{GEOM}</body>'
-    # MuJoCo moves a mesh to its centre; a mesh without a file has no place in a description.
-    assert compiled(write(world(body, mesh))).geoms == ()
+    assert compiled(write(world(f'<body><joint/>{GEOM}</body>', mesh))).geoms == ()
 
 
 def test_shapes_have_the_sizes_of_a_urdf(write):

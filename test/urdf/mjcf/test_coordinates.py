@@ -46,6 +46,7 @@ def test_values_of_joints_are_those_of_the_file(write):
         ('actuatorfrcrange="-30 30"', '<motor joint="j" gear="-5" ctrlrange="-4 4"/>', 20),
         ('', '<general joint="j" gainprm="3" ctrlrange="-4 4" gear="2"/>', 24),
         ('', '<motor joint="j" ctrlrange="0 4"/>', 4),
+        ('', '<motor joint="j" ctrlrange="-4 0"/>', 4),
         ('', '<motor joint="j" ctrlrange="-4 4" forcerange="-9 9"/>', 9),
         ('', '<position joint="j" kp="10" ctrlrange="-4 4"/>', np.inf),
         ('', '<motor joint="j"/>', np.inf),

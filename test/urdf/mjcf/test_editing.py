@@ -99,9 +99,12 @@ def test_included_files_are_followed_and_the_originals_stay(write, tmp_path):
 
 
 def test_joints_of_equalities_and_defaults_are_other_elements(write):
+    pair = '<equality><joint name="a" joint1="a" joint2="b"/></equality>'
+    write(f'<mujocoinclude>{pair}</mujocoinclude>', 'pairs.xml')
+    write('<mujocoinclude><default><joint armature="3"/></default></mujocoinclude>', 'classes.xml')
     text = world(
         link('a', '<joint name="a"/>') + link('b', '<joint name="b"/>'),
-        '<equality><joint name="a" joint1="a" joint2="b"/></equality>',
+        '<include file="classes.xml"/><include file="pairs.xml"/>',
     )
     output, _ = edit(write(text), Change('joint', 'a', '@armature', 0.5))
     assert mujoco.MjModel.from_xml_path(str(output)).joint('a').armature == 0.5
@@ -147,3 +150,13 @@ def test_meshes_are_found_when_the_change_is_verified(write, tmp_path, monkeypat
     monkeypatch.chdir('/')
     output, _ = edit(file, Change('joint', 'a', '@armature', 0.5))
     assert load_mjcf(output).reflected_inertia == [0.5]
+
+
+@pytest.mark.parametrize(
+    ('name', 'message'),
+    [('gone.xml', 'gone.xml: cannot read the file'), ('robot.xml', 'the file includes itself')],
+)
+def test_includes_that_cannot_be_read_are_named(write, name, message):
+    file = write(world(f'<include file="{name}"/>'))
+    with pytest.raises(ModelError, match=message):
+        edited_mjcf(file, [], file.with_name('found.xml'))

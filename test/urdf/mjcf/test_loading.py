@@ -77,6 +77,8 @@ def test_several_robots_want_a_root(write):
             model = load_mjcf(write(text), root=root)
         assert list(model.joint_names) == joints
         mjcf_text.compare(model, text, joints, base)
+    with pytest.raises(ModelError, match=r"of body 'one' is a free joint"):
+        load_mjcf(write(text), root='world')
     with pytest.raises(ModelError, match=r"root is 'three'; expected one of 'world', 'one'"):
         load_mjcf(write(text), root='three')
 
@@ -129,3 +131,10 @@ def test_a_urdf_is_no_mjcf_and_the_reverse(write):
 def test_joints_of_bodies_are_in_the_order_of_the_file(write):
     robot = read_mjcf(write(ARM))
     assert [robot.compiled.joints[j] for j in robot.joints] == JOINTS
+
+
+def test_a_root_that_slides_moves(write):
+    text = world(link('rail', '<joint name="s" type="slide" axis="1 0 0"/>', link('arm')))
+    model = load_mjcf(write(text), root='rail')
+    assert model.link_names == ('world', 'rail', 'arm')
+    assert model.revolute.tolist() == [False, True]
