@@ -22,6 +22,7 @@ ROS_WHEELS = [
     'diagnostic-msgs',
     'geometry-msgs',
     'lifecycle-msgs',
+    'nav-msgs',
     'rosgraph-msgs',
     'sensor-msgs',
     'std-msgs',

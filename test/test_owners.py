@@ -122,6 +122,7 @@ OWNERS = [
             'control/feedforward.py',
             'control/impedance.py',
             *('control/momentum_observer.py', 'control/contact.py'),
+            'control/base_motion_estimate.py',
             'control/contact_thresholds.py',
         ),
     ),

@@ -47,6 +47,7 @@ DEPENDENCIES = {
     'llvmlite': (None, 'llvmlite'),
     'matplotlib': ('python3-matplotlib', 'matplotlib'),
     'mujoco': ('python3-mujoco-pip', 'mujoco'),
+    'nav_msgs': ('nav_msgs', 'ros-jazzy-nav-msgs'),
     'numpy': ('python3-numpy', 'numpy'),
     'pinocchio': ('pinocchio', 'pin'),
     'pybullet': ('python3-pybullet-pip', 'pybullet'),

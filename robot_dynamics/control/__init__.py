@@ -10,6 +10,8 @@ at any time), `limits` (trajectory against the limits of the robot), `feedforwar
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `trajectory_file`
 (trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
+`arm_on_moving_base` (an arm that laws take if its base moves), `base_motion_sources` and
+`base_motion_estimate` (how the base moves, from measurements),
 `momentum_observer` (torques from outside), `contact` (what they mean, with `contact_thresholds`,
 `threshold_learning`, `contact_wrench`, `payload_test` and `contact_level`), `impedance` (a
 spring between a frame and a target), `feedback_derivatives` (laws as linear feedback),

@@ -105,7 +105,9 @@ class ContactDetector:
         self._debounced = Debounced()
         self.contact = UNKNOWN
 
-    def update(self, t: float, q: Array, qd: Array, effort: Array) -> Contact:
+    def update(
+        self, t: float, q: Array, qd: Array, effort: Array, base: Array | None = None
+    ) -> Contact:
         """Return the contact after an update of the observer that gave an external torque.
 
         Args:
@@ -113,6 +115,7 @@ class ContactDetector:
             q: (n,) positions.
             qd: (n,) velocities.
             effort: (n,) efforts.
+            base: (9,) motion of a moving base.
         """
         state = self._observer.state
         assert state is not None  # it has been updated
@@ -130,7 +133,7 @@ class ContactDetector:
             self._payloads.start(t, q)
             found = None
         else:
-            found = self._payloads.update(t, q, qd, effort, sigma)
+            found = self._payloads.update(t, q, qd, effort, sigma, base)
         self.contact = Contact(self._kind(float(excess[j]), found), j, float(excess[j]), found)
         return self.contact
 

@@ -34,6 +34,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.arm_on_moving_base import Arm, ArmOnMovingBase
 from robot_dynamics.control.feedback_derivatives import FeedbackDerivatives, feedback_derivatives
 from robot_dynamics.control.feedforward import (
     EVERYTHING,
@@ -49,6 +50,7 @@ from robot_dynamics.control.feedforward import (
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.core.algorithms import joint_impedance as joint_springs
 from robot_dynamics.core.algorithms.dual_numbers import duals, total_slopes
+from robot_dynamics.core.compiled_robot import CompiledRobot
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.memory import FrictionModel
 from robot_dynamics.core.programs import Robot
@@ -59,7 +61,7 @@ Law = Callable[..., FeedForward]
 
 
 def pd_plus(
-    arm: Dynamics,
+    arm: Arm,
     reference: Reference,
     q: ArrayLike,
     qd: ArrayLike,
@@ -79,7 +81,7 @@ def pd_plus(
 
 
 def computed_torque(
-    arm: Dynamics,
+    arm: Arm,
     reference: Reference,
     q: ArrayLike,
     qd: ArrayLike,
@@ -99,7 +101,7 @@ def computed_torque(
 
 
 def joint_impedance(
-    arm: Dynamics,
+    arm: Arm,
     reference: Reference,
     q: ArrayLike,
     qd: ArrayLike,
@@ -121,7 +123,11 @@ def joint_impedance(
     check_shapes(arm, reference, q, qd, gains, friction)
     zero = np.zeros(np.broadcast_shapes(q.shape, qd.shape, *(np.shape(x) for x in reference)))
     one = np.ones(arm.model.n)
-    found = _joint_springs(arm)(one * gains.kp, one * gains.kd, *reference, q, qd)
+    given = one * gains.kp, one * gains.kd, *reference, q, qd
+    if isinstance(arm, ArmOnMovingBase):
+        found = _joint_springs(arm.moving)(*given, arm.motion)
+    else:
+        found = _joint_springs(arm)(*given)
     return FeedForward(
         gravity=zero + found.gravity if switches.gravity else zero,
         coriolis=found.coriolis if switches.coriolis else zero,
@@ -164,7 +170,7 @@ def joint_impedance_derivatives(
     return feedback_derivatives(_joint_spring_slopes(arm), arm.model.n, arguments, out)
 
 
-def obstacle_of_impedance(arm: Dynamics) -> str:
+def obstacle_of_impedance(arm: Arm) -> str:
     """Return why an arm has no joint impedance, or ''."""
     if arm.model.n > MOST_JOINTS:
         return f'the robot has {arm.model.n} joints; joint_impedance has at most {MOST_JOINTS}'
@@ -177,7 +183,7 @@ def obstacle_of_impedance(arm: Dynamics) -> str:
 
 
 @functools.lru_cache(maxsize=4)
-def _joint_springs(arm: Dynamics) -> Callable[..., joint_springs.JointImpedanceTorque]:
+def _joint_springs(arm: CompiledRobot) -> Callable[..., joint_springs.JointImpedanceTorque]:
     def law(robot: Robot, *vectors: Any) -> joint_springs.JointImpedanceTorque:
         return joint_springs.joint_impedance(robot.tree, *vectors)
 
@@ -201,7 +207,7 @@ def _joint_spring_slopes(arm: Dynamics) -> Callable[..., Array]:
 
 
 def gravity_only(
-    arm: Dynamics,
+    arm: Arm,
     reference: Reference,
     q: ArrayLike,
     qd: ArrayLike,
@@ -234,16 +240,18 @@ LAWS: dict[str, Law] = {
 }
 
 
-def compile_laws(arm: Dynamics) -> None:
+def compile_laws(arm: Arm) -> None:
     """Compile everything that a change of law or friction, or a first trajectory needs."""
     # Batches of the size of a trajectory: small batches use other code.
     still = np.zeros((64, arm.model.n))
+    # Trajectories are planned for a fixed base.
+    rows = (still[0],) if isinstance(arm, ArmOnMovingBase) else (still, still[0])
     for law in LAWS.values():
         if law is joint_impedance:
             if not obstacle_of_impedance(arm):
                 law(arm, Reference(still[0], still[0], still[0]), still[0], still[0])
             continue
-        for q in (still, still[0]):
+        for q in rows:
             law(arm, Reference(q, q, q), q, q)
-    for q in (still, still[0]):
+    for q in rows:
         arm.inverse_dynamics(q, q, q)

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.errors import ShapeError, TrajectoryError
 from robot_dynamics.common.settings import GAIN, joint_setting
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.arm_on_moving_base import Arm
 from robot_dynamics.control.trajectory import Reference, Trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import coefficients
@@ -79,7 +80,7 @@ class FeedForward:
 
 
 def feedforward(
-    arm: Dynamics,
+    arm: Arm,
     reference: Reference,
     q: ArrayLike,
     qd: ArrayLike,
@@ -92,7 +93,7 @@ def feedforward(
     With q and qd of the reference it is pure feed-forward, independent of measurements.
 
     Args:
-        arm: the dynamics of the robot.
+        arm: the dynamics of the robot; `ArmOnMovingBase` if its base moves.
         reference: desired q_d, qd_d, qdd_d, (..., n) each.
         q: (..., n) positions, rad or m.
         qd: (..., n) velocities.
@@ -124,7 +125,7 @@ def feedforward(
 
 
 def friction_torque(
-    arm: Dynamics, reference: Reference, q: Array, qd: Array, friction: FrictionModel | None
+    arm: Arm, reference: Reference, q: Array, qd: Array, friction: FrictionModel | None
 ) -> Array:
     """Return friction (..., n) at the desired velocity; that of the model if None is given."""
     if friction is None:
@@ -135,7 +136,7 @@ def friction_torque(
     return friction.torque(reference.qd, arm.inverse_dynamics(q, qd, reference.qdd))
 
 
-def inertia_torque(arm: Dynamics, q: Array, qdd: Array) -> Array:
+def inertia_torque(arm: Arm, q: Array, qdd: Array) -> Array:
     """Return M(q) qdd (..., n)."""
     return np.asarray((arm.mass_matrix(q) @ qdd[..., None])[..., 0])
 
@@ -174,7 +175,7 @@ def require_order(arm: Dynamics, trajectory: Trajectory) -> None:
 
 
 def check_shapes(
-    arm: Dynamics,
+    arm: Arm,
     reference: Reference,
     q: Array,
     qd: Array,

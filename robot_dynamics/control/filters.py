@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differentiation of measurements: a difference quotient and a first-order low-pass filter.
+"""Differentiation and low-pass filters of measurements.
 
 JointState has no acceleration, and some drives measure no velocity. A difference quotient
 amplifies noise by 1/dt; the low-pass attenuates it at the cost of a delay of 1 / (2 pi f_c), 8 ms
@@ -15,6 +15,8 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array
+
+TWO_POLES = 1 / math.sqrt(math.sqrt(2.0) - 1.0)  # rate of each of two poles in that of both
 
 
 class AccelerationFilter:
@@ -83,3 +85,39 @@ class AccelerationFilter:
 
 class VelocityFilter(AccelerationFilter):
     """Estimate velocities from a stream of stamped positions, by the same filter."""
+
+
+class LowPass:
+    """Low-pass of a stream of rows, and the derivative of its result.
+
+    It has two equal poles, so that the derivative of noise is bounded at any rate of samples. The
+    delay is 0.2 / f_c.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard all samples."""
+        self._first: Array | None = None  # result of the first pole
+        self._second: Array | None = None
+
+    def update(self, x: ArrayLike, interval: float, cutoff: float) -> tuple[Array, Array] | None:
+        """Return the result and its derivative, (n,) each; None of the first sample.
+
+        Args:
+            x: (n,) the sample.
+            interval: since the sample before, s; it is not used of the first sample.
+            cutoff: f_c, where the amplitude is 0.71, Hz.
+        """
+        x = np.array(x, dtype=float)
+        if self._first is None or self._second is None:
+            self._first = self._second = x
+            return None
+        # y_k = y_(k-1) + (1 - exp(-w dt)) (x_k - y_(k-1)), twice: exact for any spacing
+        share = -math.expm1(-2 * math.pi * cutoff * TWO_POLES * interval)
+        first = self._first + share * (x - self._first)
+        second = self._second + share * (first - self._second)
+        rate = (second - self._second) / interval
+        self._first, self._second = first, second
+        return second.copy(), rate

@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact_wrench import FLOOR
 from robot_dynamics.control.contact_wrench import PRIOR as WRENCH
@@ -59,14 +58,15 @@ class PayloadTest:
 
         Raises:
             FrameNotFound: the arm has no such link.
-            ModelError: the link is fixed to the base, or the base moves.
+            ModelError: the link is fixed to the base.
         """
-        if observer.moving_base:
-            raise ModelError('the base moves; the test of payloads expects a fixed base')
         self._observer = observer
         self._observers = [
             MomentumObserver(
-                observer.arm.with_payload(link, UNIT, c), observer.friction, observer.settings
+                observer.arm.with_payload(link, UNIT, c),
+                observer.friction,
+                observer.settings,
+                moving_base=observer.moving_base,
             )
             for c in LOADS
         ]
@@ -82,7 +82,13 @@ class PayloadTest:
         self._moved = False
 
     def update(
-        self, t: float, q: Array, qd: Array, effort: Array, sigma: Array
+        self,
+        t: float,
+        q: Array,
+        qd: Array,
+        effort: Array,
+        sigma: Array,
+        base: Array | None = None,
     ) -> UnmodelledPayload | None:
         """Return the payload after the observer's update with the same state; None: it is none.
 
@@ -92,9 +98,10 @@ class PayloadTest:
             qd: (n,) velocities.
             effort: (n,) efforts.
             sigma: (n,) standard deviations of the external torques of free motion.
+            base: (9,) motion of a moving base, as for the observer.
         """
         for loaded in self._observers:
-            loaded.update(t, q, qd, effort)
+            loaded.update(t, q, qd, effort, base)
         r, sigma = self._observer.prompt_torque, np.hypot(sigma, FLOOR)
         self._moved = self._moved or bool(np.abs(q - self._q).max() > MOVED)
         settled = SETTLING / self._observer.settings.poles

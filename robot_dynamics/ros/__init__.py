@@ -11,6 +11,7 @@ robot_source       part: the robot from a parameter, a file or the topic robot_d
 payload_input      part: payload and gravity, which may change while the node is active
 joint_state_input  part: joint states, decoded, checked and complete
 wrench_input       part: external wrench
+base_motion_input  part: motion of the base, from an Imu, Odometry or its controller
 payload_estimator  part: the payload from the last joint states, on request
 command_guard      part: other publishers on command topics; motion_status: state of a motion
 diagnostics        part: status on /diagnostics; health: its counts and latencies

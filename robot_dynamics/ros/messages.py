@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from geometry_msgs.msg import InertiaStamped, Pose, Wrench
+from geometry_msgs.msg import InertiaStamped, Pose, Quaternion, Vector3, Wrench
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from rclpy.type_support import check_for_type_support, check_is_valid_msg_type
@@ -232,12 +232,24 @@ def inertia_message(
 
 def pose(message: Pose) -> Array:
     """Return a pose (4, 4). Raises MalformedMessage unless the quaternion has the norm 1."""
-    p, o = message.position, message.orientation
+    p = message.position
+    return spatial.pose(rotation(message.orientation), np.array([p.x, p.y, p.z]))
+
+
+def rotation(o: Quaternion, of: str = 'pose') -> Array:
+    """Return the rotation matrix (3, 3) of an orientation `of` something.
+
+    Raises MalformedMessage unless the quaternion has the norm 1.
+    """
     size = math.hypot(o.x, o.y, o.z, o.w)
     if not abs(size - 1.0) <= UNIT:
-        raise MalformedMessage(f'the quaternion of the pose has the norm {size:.6g}; expected 1')
-    R = spatial.quaternion_rotation(np.array([o.x, o.y, o.z, o.w]))
-    return spatial.pose(R, np.array([p.x, p.y, p.z]))
+        raise MalformedMessage(f'the quaternion of the {of} has the norm {size:.6g}; expected 1')
+    return spatial.quaternion_rotation(np.array([o.x, o.y, o.z, o.w]))
+
+
+def vector(message: Vector3) -> Array:
+    """Return a vector (3,)."""
+    return np.array([message.x, message.y, message.z])
 
 
 def wrench(message: Wrench) -> Array:

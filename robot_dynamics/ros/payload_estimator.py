@@ -24,6 +24,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
+from robot_dynamics.control.base_motion_estimate import FIXED
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -94,6 +95,8 @@ class PayloadEstimator(Part):
             reason = 'an estimate is being computed'
         elif not self._node.active:
             reason = f'the node is {self._node.state}'
+        elif (source := self._node.parameters.base_motion.source) != FIXED:
+            reason = f'base_motion.source is {source}; payloads are estimated on a fixed base'
         elif seconds < LEAST:
             reason = (
                 f'joint states with velocities and efforts were received for {seconds:.3g} s; '

@@ -12,6 +12,7 @@ from typing_extensions import override
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.settings import EFFORT, POSITION, TIME, settings_of
 from robot_dynamics.common.spatial import Array, rotation_rpy
+from robot_dynamics.control.base_motion_estimate import BaseMotionSettings
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.friction.friction_settings import FrictionSettings
@@ -21,6 +22,7 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.ros.parameters import (
     ParameterError,
     given,
+    group,
     joint_order,
     parameter,
     parameter_of,
@@ -367,6 +369,9 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
         'friction.',
         'effort_scale',
         'effort_offset',
+        'base_motion.low_pass',
+        'base_motion.age_limit',
+        'base_motion.fallback',
     )
     input_timeout: float = parameter(0.1, HOLD, TIME, live=True)
     missing_velocity: str = parameter(
@@ -379,6 +384,7 @@ class LiveRobotParameters(VaryingRobotParameters, DriveParameters):
     velocity_cutoff: float = parameter(
         50.0, 'Cutoff frequency of that low-pass filter, Hz.', (0.1, 1000.0), live=True
     )
+    base_motion: Any = group(BaseMotionSettings)
 
 
 @dataclass(frozen=True)

@@ -166,6 +166,30 @@ def test_an_unmodelled_payload_is_named_in_motion(arm, sign):
     assert np.abs(last.payload.com - com)[:2].max() < 0.03
 
 
+@pytest.mark.parametrize('moved', [False, True])
+def test_a_payload_is_found_on_a_moving_base_and_its_motion_is_none(arm, moved):
+    """A base that leans and brakes; the arm stays fixed to it."""
+    moving, loaded = (
+        one.on_moving_base() for one in (arm, arm.with_payload('link2', 0.7, [0.1, -0.05, 0.0]))
+    )
+    observer = MomentumObserver(arm, NO_FRICTION, ObserverSettings(play=1e-5), moving_base=True)
+    detector, found = ContactDetector(observer, 'link2', THRESHOLDS), []
+    for k, (t, q, qd, _) in enumerate(zip(*swinging(arm, arm, 0, 1300), strict=True)):
+        rate = np.array([2.0, 3.1])
+        qdd = -0.4 * rate**2 * np.sin(rate * t)
+        w, wd = np.array([[0.3], [0.3 * 4.0]]) * np.array([[np.sin(4.0 * t)], [np.cos(4.0 * t)]])
+        base = np.array([0.0, 0.0, *w, 0.0, 0.0, *wd, 2.0 * np.sin(5.0 * t), -9.5, 1.0])
+        effort = (loaded if moved and k >= 300 else moving).inverse_dynamics(q, qd, qdd, base)
+        given = observer.update(t, q, qd, effort, base)
+        found.append(detector.update(t, q, qd, effort, base) if given else NONE)
+    assert {one.kind for one in found[:300]} == {'none'}
+    if moved:
+        assert found[-1].kind == 'payload'
+        assert found[-1].payload.mass == pytest.approx(0.7, rel=0.05)
+    else:
+        assert {one.kind for one in found} == {'none'}
+
+
 def test_the_same_at_rest_is_like_a_payload(arm):
     observer, detector = detector_of(arm)
     q = np.array([-0.9, 0.6])

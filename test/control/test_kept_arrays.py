@@ -13,10 +13,19 @@ from kept_arrays import check_reuse, objects_of
 import robot_dynamics as rd
 from robot_dynamics import control
 from robot_dynamics.control import Gains, Impedance, PoseReference, Reference, Trajectory
+from robot_dynamics.control.arm_on_moving_base import ArmOnMovingBase
+from robot_dynamics.control.base_motion_estimate import BaseMotionEstimate, BaseMotionSettings
+from robot_dynamics.control.base_motion_sources import (
+    CommandSource,
+    InertialSource,
+    Mounting,
+    OdometrySource,
+    WeightCheck,
+)
 from robot_dynamics.control.contact import Contact, ContactDetector
 from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced, FreeMotion
 from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
-from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
+from robot_dynamics.control.filters import AccelerationFilter, LowPass, VelocityFilter
 from robot_dynamics.control.impedance import CartesianImpedance, StiffnessRamp
 from robot_dynamics.control.joint_reading import JointMap, JointReading, JointStateReader
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
@@ -314,7 +323,51 @@ def gains(given):
     given.results += [one.kp, one.kd]
 
 
+def move_base(given):
+    """Each source gives samples, which an estimate interpolates."""
+    settings, step = BaseMotionSettings(source='imu'), 5 * MS
+    place = Mounting(np.eye(3), np.array([0.1, 0.2, 0.3]))
+    sources = InertialSource(settings), OdometrySource(settings), CommandSource(settings)
+    for source in sources:
+        one = BaseMotionEstimate(settings)
+        for k, row in enumerate(MOVES):
+            w, f, g = ([0.1, *row], [0.2, row[0], 9.5], [0.0, 0.0, -9.81])
+            if source is sources[0]:
+                sample = source.add(
+                    k * step, given(w), given(f), place, given(g), given(np.eye(3))
+                )
+            elif source is sources[1]:
+                sample = source.add(k * step, given([*w, *w]), given(np.eye(3)), place, given(g))
+            else:
+                source.add_twist(k * step, given(w), place)
+                given.reuse()
+                sample = source.add_acceleration(k * step, given(w), given(f), place, given(g))
+            if sample is not None:
+                one.add(sample)
+                given.reuse(sample.motion, sample.weight)
+            given.reuse(one.at(k * step + MS, given(g)))
+        for k in range(100):  # they stop
+            given.reuse(one.at(k * step, given([0.0, 0.0, -9.81])))
+
+
+def low_pass(given):
+    one = LowPass()
+    for row in MOVES:
+        given.reuse(one.update(given(row), 1e-3, 20.0))
+
+
+def on_moving_base(given):
+    one = ArmOnMovingBase(ARM)
+    for row in MOVES:
+        one.motion = np.arange(9.0)
+        given.reuse(one.gravity_torque(given(row)), one.inverse_dynamics(*map(given, [row] * 3)))
+        given.reuse(one.coriolis_matrix(given(row), given(row)), one.terms(given(row), given(row)))
+
+
 CASES = {
+    (InertialSource, OdometrySource, CommandSource, WeightCheck, BaseMotionEstimate): move_base,
+    (LowPass,): low_pass,
+    (ArmOnMovingBase,): on_moving_base,
     (MomentumObserver,): observe,
     (PayloadTest,): carry_payload,
     (ContactDetector,): detect,
@@ -346,7 +399,7 @@ CASES = {
 RECORDS = {
     *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PoseLimits', 'Switches'),
     *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
-    *('ContactLevel', 'StreamClock'),
+    *('ContactLevel', 'StreamClock', 'BaseMotionSettings'),
 }
 
 

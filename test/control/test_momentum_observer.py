@@ -8,7 +8,6 @@ from tiers import soak
 import robot_dynamics as rd
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.control.payload_test import PayloadTest
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robots import planar_2r
@@ -142,12 +141,6 @@ def test_the_motion_of_the_base_is_given_if_it_moves_alone(panda):
         MomentumObserver(panda, NONE, ObserverSettings(), moving_base=True).update(*state)
     with pytest.raises(ValueError, match=r'base is \[.* expected'):
         MomentumObserver(panda, NONE, ObserverSettings()).update(*state, torso(0.0))
-
-
-def test_payloads_are_tested_on_a_fixed_base(panda):
-    observer = MomentumObserver(panda, NONE, ObserverSettings(), moving_base=True)
-    with pytest.raises(ModelError, match='the base moves'):
-        PayloadTest(observer, 'panda_link7')
 
 
 def test_any_interval_between_states_is_taken(arm):

@@ -20,10 +20,21 @@ from robot_dynamics import control
 from robot_dynamics.common.spatial import pose
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Impedance, Reference, Trajectory
+from robot_dynamics.control.base_motion_estimate import (
+    BaseMotionEstimate,
+    BaseMotionSettings,
+    MotionSample,
+)
+from robot_dynamics.control.base_motion_sources import (
+    CommandSource,
+    InertialSource,
+    Mounting,
+    OdometrySource,
+)
 from robot_dynamics.control.contact import Contact, ContactDetector
 from robot_dynamics.control.contact_level import SETTLED, ContactLevel
 from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced
-from robot_dynamics.control.filters import AccelerationFilter, VelocityFilter
+from robot_dynamics.control.filters import AccelerationFilter, LowPass, VelocityFilter
 from robot_dynamics.control.impedance import StiffnessRamp
 from robot_dynamics.control.joint_reading import JointReading, JointStateReader, StampRateLimit
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
@@ -237,6 +248,43 @@ def learn(one, t, size):
     return [after - x for x, after in zip(before, counts, strict=True)]
 
 
+def sense(one, t, size):
+    """A sensor that turns, after a gap or a step back in time."""
+    found, place = [], Mounting(np.eye(3), np.array([0.1, 0.2, 0.3]))
+    gravity = np.array([0.0, 0.0, -9.81])
+    for k in range(150):
+        stamp, w = round(SECOND * (t + 5 * k * STEP)), size * np.sin([0.1 * k, k, 0.2 * k])
+        f = 0.2 * w - gravity
+        if isinstance(one, InertialSource):
+            sample = one.add(stamp, w, f, place, gravity)
+        elif isinstance(one, OdometrySource):
+            sample = one.add(stamp, np.concatenate([w, w]), np.eye(3), place, gravity)
+        else:
+            one.add_twist(stamp, w, place)
+            sample = one.add_acceleration(stamp, w, f, place, gravity)
+        found += [sample is None, *([] if sample is None else sample[:2])]
+    return found
+
+
+def move_base(one, t, size):
+    """Motions that stop, and others that return; all of the event before has faded."""
+    found, gravity = [], np.array([0.0, 0.0, -9.81])
+    for k in range(300):
+        stamp = round(SECOND * (t + 2 * k * STEP))
+        if k >= 200 or k < 50:
+            one.add(MotionSample(stamp, size * np.sin(0.1 * k + np.arange(9.0)), size * gravity))
+        motion = one.at(stamp, gravity)
+        if k > 110:
+            found += [motion, one.lost, one.fading]
+    return found
+
+
+def low_pass(one, t, size):
+    one.reset()
+    found = [one.update(size * np.sin([0.3 * k, k]), STEP, 20.0) for k in range(12)]
+    return [row for pair in found[1:] for row in pair]
+
+
 def new_follower():
     limits = Tolerances(np.full(2, 0.05), np.full(2, 0.05), np.full(2, 0.5))
     return ReferenceFollower(ARM.model, np.full(2, 0.1), 0.1, tolerances=limits)
@@ -246,6 +294,11 @@ CASES = {
     MomentumObserver: (lambda: MomentumObserver(ARM, MEMORY, LEAD), observe),
     ContactDetector: (new_detector, detect),
     Debounced: (Debounced, debounce),
+    InertialSource: (lambda: InertialSource(IMU), sense),
+    OdometrySource: (lambda: OdometrySource(IMU), sense),
+    CommandSource: (lambda: CommandSource(IMU), sense),
+    BaseMotionEstimate: (lambda: BaseMotionEstimate(IMU), move_base),
+    LowPass: (LowPass, low_pass),
     AccelerationFilter: (AccelerationFilter, filtered),
     VelocityFilter: (VelocityFilter, filtered),
     JointStateReader: (lambda: JointStateReader(ARM.model, 0.1, VelocityFilter()), read),
@@ -258,12 +311,14 @@ CASES = {
     PoseFollower: (lambda: PoseFollower(PoseLimits(), 0.1), follow_poses),
     ThresholdLearning: (lambda: ThresholdLearning(2), learn),
 }
+IMU = BaseMotionSettings(source='imu')
 LEAD = ObserverSettings(effort_lead=4 * STEP, play=1e-3)
 LIMITS = Limits(np.array([2.0, 4.0]), np.array([300.0, 200.0]), 0.01, np.array([0.25, 1.0]))
 # Objects with a history that have tests below, or in files of their own; then those without one.
 ALONE = {'PayloadTest', 'Execution', 'TrackedFriction', 'FrictionWithOffset', 'FreeMotion'}
-ALONE |= {'TrajectoryGoals', 'Stream', 'StreamClock', 'StreamPath'}
+ALONE |= {'TrajectoryGoals', 'Stream', 'StreamClock', 'StreamPath', 'WeightCheck'}
 RECORDS = {
+    *('ArmOnMovingBase', 'BaseMotionSettings'),
     *('CartesianImpedance', 'Combined', 'ContactSettings', 'ContactThresholds'),
     *('ContactWrenchEstimator', 'Feasibility', 'FeedForward', 'Gains', 'Impedance', 'JointMap'),
     *('Joined', 'MotionStart', 'ObserverSettings', 'PoseLimits', 'Stop', 'Switches'),

@@ -93,9 +93,16 @@ def interfaces(graph, name):
     class_name, options = NODES[name]
     module = import_module(f'robot_dynamics.ros.nodes.{name}')
     node = graph.start(getattr(module, class_name), **options)
+    subscriptions = [*node.subscriptions]
+    if node.has_parameter('base_motion.source'):  # each source has topics of its own
+        for source in ('imu', 'odometry', 'command'):
+            moving = graph.start(
+                getattr(module, class_name), base_motion__source=source, autostart=False
+            )
+            subscriptions += moving.subscriptions
     return {
         'publishes': endpoints(node.publishers),
-        'subscribes': endpoints(node.subscriptions),
+        'subscribes': endpoints(subscriptions),
         'services': services(node),
         'parameters': parameters(node),
     }

@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from elbow import ELBOW
 from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3, WrenchStamped
 from rclpy.parameter import Parameter
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robot_dynamics.ros import messages
@@ -63,6 +63,21 @@ def swing(called):
     states = moving()
     states.insert(8, (states[7][0] - 15 * MS, *states[7][1:]))
     return [called.answer(state(*one, effort=2 * one[1])) for one in states]
+
+
+def leaning(called):
+    """An arm on a base that leans and turns faster, whose sensor stops."""
+    found = []
+    for k in range(40):
+        stamp = BEGIN + 5 * k * MS
+        if k < 20:
+            sensor = Imu(linear_acceleration=Vector3(x=3.0, z=9.3))
+            sensor.angular_velocity.y = 0.05 * k
+            sensor.orientation = Quaternion(y=-0.15, w=0.98869)
+            sensor.header.frame_id, sensor.header.stamp = 'base', messages.time_message(stamp)
+            called.give('/base_motion/imu', sensor)
+        found.append(called.answer(state(stamp, START, np.zeros(2))))
+    return found
 
 
 def creep(called):
@@ -179,6 +194,7 @@ PD = {'kp': [50.0], 'kd': [2.0], 'max_torque_rate': [0.0], 'ramp_time': 0.0}
 BY_HAND = {'control_law': 'gravity_only', 'friction.coulomb': [0.4]}
 SPRING = {'control_law': 'cartesian_impedance', 'impedance.frame': 'forearm'}
 UNLIMITED = SPRING | {'description': ELBOW.replace('effort="', 'effort="0" was="')}
+ON_BASE = {'base_motion.source': 'imu'}
 LINES = {'interpolation': 'linear', 'on_infeasible': 'slow_down'}
 UNITS = {'command_unit': 'effort', 'max_command': [2.0], 'effort_scale': [1.0]}
 MOTIONS = [
@@ -230,8 +246,15 @@ MOTIONS = [
     (positions, {}, 'missing_velocity', 'differentiate'),
     (positions, {'missing_velocity': 'differentiate'}, 'velocity_cutoff', 5.0),
 ]
+LEANING = [
+    (ON_BASE, 'base_motion.low_pass', 2.0),
+    (ON_BASE, 'base_motion.age_limit', 0.02),
+    (ON_BASE, 'base_motion.fallback', 'gravity'),
+]
 CASES = [
     *((DynamicsNode, swing, *case) for case in ROBOT),
+    *((DynamicsNode, leaning, *case) for case in LEANING),
+    *((FeedforwardNode, leaning, PD | others, *case) for others, *case in LEANING),
     (DynamicsNode, swing, LOADED, 'payload.inertia', TENSOR),
     (DynamicsNode, swing, {}, 'effort_scale', [2.0, -3.0]),
     (DynamicsNode, creep, {'friction.law': 'stribeck'}, 'friction.stribeck', [0.3, 0.1]),

@@ -9,6 +9,7 @@ Subscribes
     reference          trajectory_msgs/JointTrajectory  with acceleration_source: reference
     payload            geometry_msgs/InertiaStamped     latched, optional
     ~/set_payload      geometry_msgs/InertiaStamped     for this node alone
+    base_motion/...    as of base_motion.source         see base_motion_input.py
     robot_description  std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped as the joint state from which they are computed
     ~/gravity_torque, ~/coriolis_torque, ~/inertia_torque, ~/inverse_dynamics_torque,
@@ -24,7 +25,8 @@ If the robot measures efforts, `~/effort_residual` is the part that the model do
     residual = effort_scale * effort - effort_offset
                - (M qdd + C qd + g + friction(qd) - J^T F_ext)
 
-If the measured effort does not include gravity (`effort_gravity_compensated`), g is added to it. A
+If the measured effort does not include gravity (`effort_gravity_compensated`), g is added to it:
+on a moving base that of a fixed one, which the robot is taken to compensate. On a fixed base a
 WARN names the setting that fits if the efforts at rest contradict the present one.
 """
 
@@ -44,11 +46,13 @@ from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import AccelerationFilter
+from robot_dynamics.control.arm_on_moving_base import Arm
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.memory import FrictionModel, tracked
 from robot_dynamics.identification.recordings.gravity_setting import Postures, remedy
 from robot_dynamics.ros import health, messages, qos
+from robot_dynamics.ros.base_motion_input import BaseMotionInput
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
@@ -86,6 +90,7 @@ class DynamicsNode(RobotNode):
         self.payload = self.add(PayloadInput(self, compile_while_active=False))
         self.estimator = self.add(PayloadEstimator(self))
         self.wrench = self.add(WrenchInput(self))
+        self.base_motion = self.add(BaseMotionInput(self))
         self.terms = self.add(TermPublishers(self))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.reference: tuple[int, Array] | None = None  # stamp [ns] and acceleration (n,)
@@ -110,10 +115,10 @@ class DynamicsNode(RobotNode):
     @override
     def prepare(self, arm: Dynamics) -> None:
         """Compile the terms."""
-        zero = np.zeros(arm.model.n)
+        zero, on_base = np.zeros(arm.model.n), self.base_motion.of(arm)
         friction = self.parameters.friction(arm.model)
-        equation_terms(arm, friction, zero, zero, zero)
-        equation_terms(arm, friction, zero, None, None)
+        equation_terms(on_base, friction, zero, zero, zero)
+        equation_terms(on_base, friction, zero, None, None)
 
     @override
     def use(self, arm: Dynamics) -> None:
@@ -187,6 +192,7 @@ class DynamicsNode(RobotNode):
         if (
             state.qd is not None
             and state.effort is not None
+            and not self.base_motion.moves
             and self._postures.add(state.stamp / SECOND, state.q, state.qd, state.effort)
         ):
             self._check_efforts_at_rest()
@@ -197,16 +203,21 @@ class DynamicsNode(RobotNode):
             return
         assert self._friction is not None  # of the robot in use
         self._friction.move(state.q)
-        terms = equation_terms(self.arm, self._friction, state.q, state.qd, qdd)
+        on_base = self.base_motion.arm_at(state.stamp)
+        terms = equation_terms(on_base, self._friction, state.q, state.qd, qdd)
         external = self.wrench.joint_torque(self.arm, state.q, state.stamp)
         if external is not None:
             terms['external_torque'] = external
         if state.effort is not None and qdd is not None:
             measured = self._effort_scale * state.effort - self._effort_offset
             if self.parameters.effort_gravity_compensated:
-                measured = measured + terms['gravity_torque']
+                measured = measured + self._compensated_gravity(state.q, terms)
             terms['effort_residual'] = effort_residual(measured, terms)
         self.terms.publish(state.stamp, terms)
+
+    def _compensated_gravity(self, q: Array, terms: Mapping[str, Array]) -> Array:
+        """Return the torque (n,) by which the robot compensates gravity, on a fixed base."""
+        return self.arm.gravity_torque(q) if self.base_motion.moves else terms['gravity_torque']
 
     def _acceleration(self, state: JointReading) -> Array | None:
         source = self.parameters.acceleration_source
@@ -252,7 +263,7 @@ class TermPublishers(Part):
 
 
 def equation_terms(
-    arm: Dynamics, friction: FrictionModel, q: Array, qd: Array | None, qdd: Array | None
+    arm: Arm, friction: FrictionModel, q: Array, qd: Array | None, qdd: Array | None
 ) -> dict[str, Array]:
     """Return the terms of a state by topic name: matrices (n, n), then torques (n,).
 

@@ -10,6 +10,7 @@ Subscribes
     target_pose              geometry_msgs/PoseStamped        the next of a stream, for a frame
     target_wrench            geometry_msgs/WrenchStamped      that a link exerts, likewise
     momentum_observer_node/contact  diagnostic_msgs/DiagnosticArray  if `on_collision`
+    base_motion/...          as of base_motion.source         see base_motion_input.py
     payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
     robot_description        std_msgs/String                  latched, if no parameter gives it
 Publishes
@@ -30,7 +31,8 @@ Services
 The parameter `control_law` selects another law of control/control_laws.py. Every joint state is
 answered once, with its stamp; the reference is sampled at that time. Without a reference the
 arm is held where it is, by gravity compensation and feedback; without a velocity only gravity is
-compensated. `compensate_gravity: false` is for robots that compensate gravity themselves.
+compensated. `compensate_gravity: false` is for robots that compensate gravity themselves; of a
+moving base, what its motion adds is compensated then.
 
 Torque is published while the node is active and enabled, joint states arrive, and no other node
 published on the same command topics when this one was enabled.
@@ -56,6 +58,7 @@ from robot_dynamics.control.motions import NOT_FINITE
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, motion_status
+from robot_dynamics.ros.base_motion_input import BaseMotionInput
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 from robot_dynamics.ros.health import Status
@@ -98,7 +101,8 @@ class FeedforwardNode(RobotNode):
         self.frame = self.add(
             FrameImpedance(self, report, enabled, lambda: self.torques.restart())
         )
-        self.law = self.add(TorqueLaw(self, self.frame))
+        self.base_motion = self.add(BaseMotionInput(self))
+        self.law = self.add(TorqueLaw(self, self.frame, self.base_motion))
         self.torques = self.add(
             TorqueOutput(self, parameters.publish_commands, self._on_other_publishers)
         )
@@ -361,6 +365,7 @@ class FeedforwardNode(RobotNode):
             return
         if self.mode is Mode.WAITING:
             self.mode = Mode.COMMANDING
+        self.base_motion.at(state.stamp)  # its absence is a WARN without torques as well
         state = self.references.nearest(state)
         returned = self.watch.take(state)
         self._react_to_contact(self._time_of(state))

@@ -5,6 +5,7 @@ Subscribes
     joint_states       sensor_msgs/JointState           with efforts
     payload            geometry_msgs/InertiaStamped     latched, optional
     ~/set_payload      geometry_msgs/InertiaStamped     for this node alone
+    base_motion/...    as of base_motion.source         see base_motion_input.py
     robot_description  std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped as the joint state from which they are computed
     ~/external_torque  sensor_msgs/JointState           torques of the environment on the joints
@@ -22,9 +23,9 @@ Offers
     ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
 After a gap, a reset of the time or a change of friction the estimate begins anew, without a
-spike, and contact is unknown meanwhile, as it is without thresholds, efforts or velocities; a
-repeated stamp is ignored. Efforts are delayed by `velocity_lag` less `effort_delay`,
-where it is positive, as of velocities that are low-passed.
+spike, and contact is unknown meanwhile, as it is without thresholds, efforts, velocities or the
+motion of a base that moves; a repeated stamp is ignored. Efforts are delayed by `velocity_lag`
+less `effort_delay`, where it is positive, as of velocities that are low-passed.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from robot_dynamics.control.momentum_observer import MomentumObserver
 from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.ros import health, messages, qos
+from robot_dynamics.ros.base_motion_input import BaseMotionInput
 from robot_dynamics.ros.diagnostics import Diagnostics, diagnostic
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.joint_state_input import JointStateInput
@@ -85,6 +87,7 @@ class MomentumObserverNode(RobotNode):
             WrenchStamped, '~/external_wrench', qos.STREAM_OUT
         )
         self.contacts_out = self.create_publisher(DiagnosticArray, '~/contact', qos.STREAM_OUT)
+        self.base_motion = self.add(BaseMotionInput(self))
         self.joint_states = self.add(JointStateInput(self, self.on_joint_state))
         self.create_service(SetBool, '~/learn', self._on_learn)
         self._learning: ThresholdLearning | None = None
@@ -120,7 +123,7 @@ class MomentumObserverNode(RobotNode):
     @override
     def adopt(self, changes: set[str]) -> None:
         """Use other parameters from the next state on."""
-        varied = tuple(VaryingRobotParameters.LIVE)
+        varied = (*VaryingRobotParameters.LIVE, 'base_motion.')
         own = {name for name in changes if not name.startswith(varied)}
         if self.arm is not None and own - {'diagnostics_period', 'payload_window'}:
             self._set_up(self.arm)
@@ -154,7 +157,8 @@ class MomentumObserverNode(RobotNode):
     ) -> tuple[MomentumObserver, ContactWrenchEstimator, ContactDetector]:
         parameters, model = self.parameters, arm.model
         friction = parameters.friction(model)
-        observer = MomentumObserver(arm, friction, parameters.observer_settings(model))
+        settings, moving = parameters.observer_settings(model), self.base_motion.moves
+        observer = MomentumObserver(arm, friction, settings, moving_base=moving)
         frame = parameters.frame(model)
         return (
             observer,
@@ -190,7 +194,8 @@ class MomentumObserverNode(RobotNode):
             self._first = state.stamp
         t = (state.stamp - self._first) / SECOND  # a float of all ns would round them
         begun, self._last = self._last < 0, state.stamp
-        if not self.observer.update(t, state.q, state.qd, effort):
+        base = self.base_motion.at(state.stamp)
+        if not self.observer.update(t, state.q, state.qd, effort, base):
             self.detector.restart()
             if not begun:
                 self.count_event('gap between joint states')
@@ -203,13 +208,22 @@ class MomentumObserverNode(RobotNode):
         due = self._rate.is_due(state.stamp)
         if due:
             self.torques_out.publish(self._writer.fill(state.stamp, torque))
-        contact = self.detector.update(t, state.q, state.qd, effort)
-        self._learn(t, state.q, contact)
+        contact, why = self._contact_at(t, state.q, state.qd, effort, base)
         wrench = self.estimator.estimate(state.q, torque, self._sigma)
         if due:
             self._publish_wrench(state.stamp, wrench.F)
-        why = NOT_LEARNED if contact is UNKNOWN else ''
         self._announce(state.stamp, contact, why, wrench.unfelt)
+
+    def _contact_at(
+        self, t: float, q: Array, qd: Array, effort: Array, base: Array | None
+    ) -> tuple[Contact, str]:
+        """Return the contact after an update of the observer, and why it is unknown."""
+        if unknown := self.base_motion.unknown:
+            self.detector.restart()
+            return UNKNOWN, unknown
+        contact = self.detector.update(t, q, qd, effort, base)
+        self._learn(t, q, contact)
+        return contact, NOT_LEARNED if contact is UNKNOWN else ''
 
     def _publish_wrench(self, stamp: int, F: Array) -> None:
         message = self._wrench

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from typing_extensions import override
 
@@ -18,12 +20,14 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.friction.memory import FrictionModel, tracked
 from robot_dynamics.core.model.states import random_postures
+from robot_dynamics.ros.base_motion_input import BaseMotionInput
 from robot_dynamics.ros.feedforward_parameters import (
     FeedforwardParameters,
     Settings,
     gain_warnings,
     timeout_warnings,
 )
+from robot_dynamics.ros.impedance_parameters import CARTESIAN
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.nodes.feedforward_parts.frame_impedance import FrameImpedance
 from robot_dynamics.ros.parameters import ParameterError
@@ -45,9 +49,9 @@ class TorqueLaw(Part):
     friction: JointFriction
     _tracked: FrictionModel
 
-    def __init__(self, node: RobotNode, frame: FrameImpedance):
-        """Store the node, and the part that computes the torque of a frame."""
-        self._node, self._frame = node, frame
+    def __init__(self, node: RobotNode, frame: FrameImpedance, base: BaseMotionInput):
+        """Store the node, and the parts with the torque of a frame and the motion of the base."""
+        self._node, self._frame, self._base = node, frame, base
 
     @override
     def check(self, parameters: FeedforwardParameters, arm: Dynamics) -> None:
@@ -57,11 +61,19 @@ class TorqueLaw(Part):
         settings = parameters.settings(arm.model)
         if settings.law is joint_impedance and obstacle_of_impedance(arm):
             raise ParameterError(obstacle_of_impedance(arm))
+        if settings.law is None and self._base.moves:
+            raise ParameterError(
+                f'control_law is {CARTESIAN} and base_motion.source is '
+                f'{parameters.base_motion.source}; the spring of a frame expects a fixed base '
+                'with base_motion.source none, a moving base a law of the joints'
+            )
 
     @override
     def prepare(self, arm: Dynamics) -> None:
-        """Compile every law."""
+        """Compile every law, also for trajectories, which are planned for a fixed base."""
         compile_laws(arm)
+        if self._base.moves:
+            compile_laws(self._base.of(arm))
 
     @override
     def use(self, arm: Dynamics) -> None:
@@ -114,19 +126,35 @@ class TorqueLaw(Part):
             tau = self._frame.torque(state, reference, friction, switches.gravity)
             return tau + self.settings.offset
         self._tracked.move(state.q if self.is_led else reference.q)
-        parts = law(self._node.arm, reference, state.q, state.qd, switches, gains, self._tracked)
+        arm, known = self._base.arm_at(state.stamp), self._compensated(state)
+        if known is not None:
+            switches = replace(switches, gravity=True)
+        parts = law(arm, reference, state.q, state.qd, switches, gains, self._tracked)
         tau, share = parts.tau, self._node.parameters.lead_friction
+        if known is not None:
+            tau = tau - known
         if self.is_led and share:
             tau = tau + share * self._tracked.torque(state.qd, tau)
         return tau + self.settings.offset
 
     def gravity(self, state: JointReading) -> Array:
         """Return the torque (n,) that holds the arm: gravity, unless the robot compensates it."""
-        offset = self.settings.offset
-        if not self.settings.switches.gravity:
+        offset, known = self.settings.offset, self._compensated(state)
+        if not self.settings.switches.gravity and known is None:
             return offset
+        tau = self._base.arm_at(state.stamp).gravity_torque(state.q)
+        return (tau if known is None else tau - known) + offset
+
+    def _compensated(self, state: JointReading) -> Array | None:
+        """Return the torque (n,) by which a robot on a moving base compensates gravity itself.
+
+        It is that of a fixed base: the law adds what the motion causes. None on a fixed base, and
+        if the robot compensates nothing.
+        """
+        if self.settings.switches.gravity or not self._base.moves:
+            return None
         arm: Dynamics = self._node.arm
-        return arm.gravity_torque(state.q) + offset
+        return arm.gravity_torque(state.q)
 
     def last(self, state: JointReading) -> Array | None:
         """Return the torque (n,) that `on_deactivate` chooses at a state; None: it stays."""
