@@ -31,6 +31,7 @@ from robot_dynamics.control.feasibility import slow_down
 from robot_dynamics.control.feedforward import require_order
 from robot_dynamics.control.limits import described
 from robot_dynamics.control.trajectory import Trajectory
+from robot_dynamics.control.transitions import NEGLIGIBLE
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import coulomb_friction
 from robot_dynamics.core.friction.memory import FrictionModel
@@ -110,6 +111,30 @@ def retime(
         points += list(np.swapaxes(rows, 0, 1)[1:])
     fastest = Trajectory(trajectory.joint_names, times, *np.swapaxes(np.array(points), 0, 1))
     return slow_down(arm, fastest, effort_limit, velocity_limit, friction)
+
+
+def beginning_at(trajectory: Trajectory, q: Array) -> Trajectory:
+    """Return a path for `retime` that begins at q (n,), at rest, and leads to the first point.
+
+    The way there is straight, with a stop at its end: a point that is not far may lie behind the
+    motion that follows. The trajectory itself if it begins there.
+
+    Args:
+        trajectory: joints in the order of q.
+        q: rad or m.
+    """
+    if (np.abs(trajectory.points[0, 0] - q) <= NEGLIGIBLE).all():
+        return trajectory
+    way, rest = float(trajectory.times[0]) or 1.0, np.zeros_like(q)
+    times = np.concatenate([[0.0], trajectory.times - trajectory.times[0] + way])
+    rows = [trajectory.waypoint(k) for k in range(1, len(trajectory.times))]
+    return Trajectory(
+        trajectory.joint_names,
+        times,
+        [q, *trajectory.points[0]],
+        [rest, rest, *(row.qd for row in rows)],
+        [None, None, *(row.qdd for row in rows)],
+    )
 
 
 class Section(NamedTuple):
