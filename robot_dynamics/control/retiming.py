@@ -48,6 +48,7 @@ SAMPLES = 2000  # of a motion, of which sections are made
 FINE = 64  # samples of each segment, of which the arc length is made
 KNOTS = 160  # of the path; doubled until it is CLOSE to that of the trajectory
 CLOSE = 1e-5  # rad or m
+WAY = 1e-3  # s to the first point, by which times in messages are late
 STILL = 1e-9  # rad/s or m/s
 SHARP = 1e-3  # of unit tangents beside a corner
 BESIDE = (1.0, 0.5, -0.5, -1.0)  # of half a window, back and ahead
@@ -64,6 +65,7 @@ def retime(
     friction: FrictionModel | None = None,
     window: float = WINDOW,
     margin: float = MARGIN,
+    start: Array | None = None,
 ) -> Trajectory:
     """Return the fastest motion along the path of a trajectory, from rest to rest.
 
@@ -80,6 +82,8 @@ def retime(
         friction: of the joints; that of the model if None.
         window: s, over which the time law is averaged; each part takes so much longer.
         margin: used share of the effort limits, above 0 and at most 1.
+        start: (n,) where the motion begins, rad or m. From there it leads straight to the first
+            point, with a stop: that may lie behind. The first point if None.
 
     Raises:
         TrajectoryError: joints differ from those of the model; a point is a corner, at which no
@@ -98,8 +102,12 @@ def retime(
         described(arm.model),
         coulomb_friction(arm.model.viscous, arm.model.coulomb) if friction is None else friction,
     )
+    parts = _parts(trajectory)
+    if start is not None and (np.abs(trajectory.points[0, 0] - start) > NEGLIGIBLE).any():
+        trajectory = _beginning_at(trajectory, start)
+        parts = _parts(trajectory)
     times, points = [float(trajectory.times[0])], [_rest(trajectory.points[0, 0])]
-    for first, last in _parts(trajectory):
+    for first, last in parts:
         pause = _pause(trajectory, first, last)
         if pause:
             times.append(times[-1] + pause)
@@ -111,30 +119,6 @@ def retime(
         points += list(np.swapaxes(rows, 0, 1)[1:])
     fastest = Trajectory(trajectory.joint_names, times, *np.swapaxes(np.array(points), 0, 1))
     return slow_down(arm, fastest, effort_limit, velocity_limit, friction)
-
-
-def beginning_at(trajectory: Trajectory, q: Array) -> Trajectory:
-    """Return a path for `retime` that begins at q (n,), at rest, and leads to the first point.
-
-    The way there is straight, with a stop at its end: a point that is not far may lie behind the
-    motion that follows. The trajectory itself if it begins there.
-
-    Args:
-        trajectory: joints in the order of q.
-        q: rad or m.
-    """
-    if (np.abs(trajectory.points[0, 0] - q) <= NEGLIGIBLE).all():
-        return trajectory
-    way, rest = float(trajectory.times[0]) or 1.0, np.zeros_like(q)
-    times = np.concatenate([[0.0], trajectory.times - trajectory.times[0] + way])
-    rows = [trajectory.waypoint(k) for k in range(1, len(trajectory.times))]
-    return Trajectory(
-        trajectory.joint_names,
-        times,
-        [q, *trajectory.points[0]],
-        [rest, rest, *(row.qd for row in rows)],
-        [None, None, *(row.qdd for row in rows)],
-    )
 
 
 class Section(NamedTuple):
@@ -195,6 +179,20 @@ class _Limits(NamedTuple):
 
 
 # -- the path -----------------------------------------------------------------------------------
+
+
+def _beginning_at(trajectory: Trajectory, q: Array) -> Trajectory:
+    """Return a path that leads straight from q (n,) to the first point, and stops at both."""
+    way, rest = float(trajectory.times[0]) or WAY, np.zeros_like(q)
+    times = np.concatenate([[0.0], trajectory.times - trajectory.times[0] + way])
+    rows = [trajectory.waypoint(k) for k in range(1, len(trajectory.times))]
+    return Trajectory(
+        trajectory.joint_names,
+        times,
+        [q, *trajectory.points[0]],
+        [rest, rest, *(row.qd for row in rows)],
+        [None, None, *(row.qdd for row in rows)],
+    )
 
 
 def _parts(trajectory: Trajectory) -> list[tuple[int, int]]:

@@ -46,7 +46,12 @@ class RetimingProcess:
         return None if self._process is None else self._process.pid
 
     def retime(
-        self, arm: Dynamics, trajectory: Trajectory, effort_limit: Array, friction: FrictionModel
+        self,
+        arm: Dynamics,
+        trajectory: Trajectory,
+        effort_limit: Array,
+        friction: FrictionModel,
+        start: Array | None = None,
     ) -> Trajectory:
         """Return what `retiming.retime` returns for these arguments.
 
@@ -59,7 +64,8 @@ class RetimingProcess:
             raise TrajectoryError(f'the retiming process was not started: {error}') from None
         known = arm is self._arm
         try:
-            connection.send((None if known else arm, trajectory, effort_limit, friction))
+            given = None if known else arm
+            connection.send((given, trajectory, effort_limit, friction, start))
             if not connection.poll(TIMEOUT):
                 self.close()
                 raise TrajectoryError(f'retiming takes more than {TIMEOUT:g} s')
@@ -141,12 +147,16 @@ def main(connection: Connection) -> None:
 
 
 def _reply(
-    arm: Dynamics | None, trajectory: Trajectory, effort_limit: Array, friction: FrictionModel
+    arm: Dynamics | None,
+    trajectory: Trajectory,
+    effort_limit: Array,
+    friction: FrictionModel,
+    start: Array | None,
 ) -> tuple[Array, Array] | str:
     """Return times and points of the fastest motion, or why there is none."""
     assert arm is not None  # the first request has one
     try:
-        fastest = retime(arm, trajectory, effort_limit, friction=friction)
+        fastest = retime(arm, trajectory, effort_limit, friction=friction, start=start)
     except TrajectoryError as error:
         return str(error)
     return fastest.times, fastest.points

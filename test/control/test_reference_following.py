@@ -9,7 +9,7 @@ from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.control.tolerances import Tolerances
+from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import SHORTEST_STOP
 
 S = 1_000_000_000
@@ -618,3 +618,75 @@ def test_a_reference_that_is_not_finite_is_placed_where_the_arm_is(follower, str
     assert follower.execution.outcome is (Outcome.NONE if streams else Outcome.CANCELLED)
     assert_holds(reference, [0.02, -0.01])
     assert_holds(sampled(follower, 7.003)[0], [0.02, -0.01])
+
+
+# -- trajectories that are accepted before they are known ----------------------------------------
+
+
+def test_a_trajectory_that_is_expected_ends_the_motion_and_is_followed_once_it_comes(
+    follower, elbow
+):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    first = follower.execution
+    run(follower, 0.001, 0.3)
+    rest = follower.rest_at(0)
+    execution = follower.expect(0)
+    assert first.outcome is Outcome.REPLACED
+    assert follower.phase is Phase.STOPPING
+    assert follower.waits
+    times, rows = run(follower, 0.301, 1.4)
+    np.testing.assert_array_equal(follower.present.q, rest.q)
+    assert follower.phase is Phase.RETIMING
+    assert follower.moving  # a stop is reported
+    assert follower.doing == 'holding, retiming a trajectory'
+    away = Trajectory(NAMES, [0.0, 1.0], [rest.q + 0.2, rest.q])
+    with pytest.raises(TrajectoryError, match='the trajectory begins'):
+        follower.fulfil(away, 0, none(2))
+    assert follower.is_expecting
+    assert follower.execution is execution
+    follower.fulfil(Trajectory(NAMES, [0.0, 1.0], [rest.q, rest.q + 0.2]), 0, none(2))
+    later, more = run(follower, 1.401, 2.6)
+    assert_continuous([*times, *later], np.array([*rows, *more]), elbow.model)
+    assert execution.outcome is Outcome.SUCCEEDED
+
+
+def test_where_a_trajectory_will_begin_at_rest(follower):
+    sampled(follower, 0.0)
+    np.testing.assert_array_equal(follower.rest_at(0).q, [0, 0])
+    sampled(follower, 0.01, q=(0.0, 0.3))  # the arm has fallen
+    np.testing.assert_array_equal(follower.rest_at(0).q, [0, 0.3])
+    follower.release()
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.1)
+    end, now = round(S * (0.1 + trajectory().duration)), trajectory().sample(0.0).q
+    np.testing.assert_array_equal(follower.rest_at(end).q, trajectory().end.q)
+    assert follower.rest_at(end - 1) is None
+    assert (follower.rest_at(0).q == now).all()  # it has just begun
+    sampled(follower, 0.4)
+    stops = follower.rest_at(0).q
+    assert (stops != follower.present.q).all()
+    follower.speed.target = 0.5
+    assert follower.rest_at(end) is None  # it takes longer
+    np.testing.assert_array_equal(follower.rest_at(0).q, stops)
+    follower.speed.target = 1.0
+    follower.stop()
+    np.testing.assert_array_equal(follower.rest_at(0).q, stops)
+    follower.release()
+    sampled(follower, 0.5)
+    stream(follower, Waypoint(np.array([0.05, 0.0])))
+    assert follower.rest_at(round(0.6 * S)) is None
+
+
+def test_a_motion_that_ends_before_an_expected_one_begins_is_not_its_end(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.1)
+    end = 0.1 + trajectory().duration
+    execution = follower.expect(round((end + 0.5) * S))
+    assert follower.phase is Phase.FOLLOWING
+    run(follower, 0.101, end + 0.2)
+    assert follower.phase is Phase.RETIMING
+    assert execution.outcome is None
+    np.testing.assert_array_equal(follower.present.q, trajectory().end.q)

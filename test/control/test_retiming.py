@@ -226,3 +226,37 @@ def test_a_posture_that_cannot_be_held_and_missing_limits_are_named():
     for wrong in ({'window': 0.0}, {'margin': 0.0}, {'margin': 1.1}):
         with pytest.raises(TrajectoryError, match='expected a time above 0, and a share'):
             retime(arm, motion, **wrong)
+
+
+@pytest.mark.parametrize('prescribed', ['positions', 'velocities', 'accelerations'])
+@pytest.mark.parametrize('first', [0.0, 0.7])
+def test_a_path_that_begins_elsewhere_stops_at_its_first_point(prescribed, first):
+    arm = mass(effort_limit=FORCE)
+    q = np.array([[0.1, 0.2], [0.5, 0.2], [0.9, 0.2]])
+    rates = [np.array([[0.1, 0.0], [0.4, 0.0], [0.0, 0.0]]), np.zeros((3, 2))]
+    given = rates[: ('positions', 'velocities', 'accelerations').index(prescribed)]
+    names = arm.model.joint_names
+    trajectory = Trajectory(names, first + np.array([0.0, 1.0, 2.0]), q, *given)
+    same = retime(arm, trajectory, start=q[0])
+    np.testing.assert_array_equal(same.points, retime(arm, trajectory).points)
+    # Behind the first point: without a stop the path would turn back.
+    for start in (q[0] + [0.03, 0.0], q[0] + [0.0, -0.03]):
+        fastest = retime(arm, trajectory, start=start)
+        assert check_feasibility(arm, fastest).feasible
+        assert fastest.times[0] == 0.0
+        np.testing.assert_allclose(fastest.points[0, [0, -1]], [start, q[-1]], atol=1e-9)
+        stop = int(np.abs(fastest.points[0] - q[0]).max(axis=1).argmin())
+        assert 0 < stop < len(fastest.times) - 1
+        np.testing.assert_array_equal(fastest.points[1, stop], 0.0)
+        way = fastest.sample(np.linspace(0.0, fastest.times[stop], 50)).q - start
+        whole = q[0] - start
+        np.testing.assert_allclose(way, np.outer(way @ whole, whole) / (whole @ whole), atol=1e-9)
+
+
+def test_a_corner_has_its_number_and_time_wherever_the_motion_begins():
+    arm = mass(effort_limit=FORCE)
+    q = [[0.0, 0.0], [0.3, 0.0], [0.3, 0.3]]
+    trajectory = Trajectory(arm.model.joint_names, [0.0, 0.5, 1.0], q, interpolation='linear')
+    for start in (None, np.array([0.0, 0.01])):
+        with pytest.raises(TrajectoryError, match=r'point 1, at 0\.5 s, is a corner'):
+            retime(arm, trajectory, start=start)

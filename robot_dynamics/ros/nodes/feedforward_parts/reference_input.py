@@ -20,7 +20,6 @@ from robot_dynamics.control.limits import TOLERANCE
 from robot_dynamics.control.motions import Execution, Outcome, Phase, elapsed
 from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.reference_following import ReferenceFollower
-from robot_dynamics.control.retiming import beginning_at
 from robot_dynamics.control.stream_following import StreamSettings
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.trajectory import check_joints
@@ -412,10 +411,7 @@ class ReferenceInput(Part):
         friction = FrictionWithOffset(self._friction, self._settings.offset)
         self._retimed = Retimed(
             self.retiming.begin(
-                self._node.arm,
-                beginning_at(complete, rest.q),
-                self._settings.limits.effort,
-                friction,
+                self._node.arm, complete, self._settings.limits.effort, friction, rest.q
             ),
             follower.expect(stamp) if self._enabled() else None,
             header,

@@ -37,13 +37,18 @@ class TrajectoryRetiming(Part):
         self._task: Future[Trajectory] | None = None
 
     def begin(
-        self, arm: Dynamics, trajectory: Trajectory, effort_limit: Array, friction: FrictionModel
+        self,
+        arm: Dynamics,
+        trajectory: Trajectory,
+        effort_limit: Array,
+        friction: FrictionModel,
+        start: Array,
     ) -> Future[Trajectory]:
         """Return the future result of `retime`; a task that has not begun is cancelled."""
         if self._task is not None:
             self._task.cancel()
         self._task = self.thread.submit(
-            self.process.retime, arm, trajectory, effort_limit, friction
+            self.process.retime, arm, trajectory, effort_limit, friction, start
         )
         return self._task
 

@@ -17,6 +17,7 @@ from feedforward_view import MS, Q, point, trajectory
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
+from tiers import slow
 from waiting import wait_until
 
 from robot_dynamics.control import retiming_process
@@ -32,7 +33,9 @@ NAMES = ('shoulder', 'elbow')
 # In the order elbow, shoulder. The shoulder needs 48 N m, of 50 N m; here of 25 N m.
 FAST = trajectory(point(0.0, (0.2, 0.1)), point(0.15, (0.6, -0.3)))
 SLOW = trajectory(point(0.0, (0.2, 0.1)), point(3.0, (0.6, -0.3)))
-CORNER = trajectory(*(point(t, q, ()) for t, q in ((0.0, Q[::-1]), (0.1, (0.2, 0.5)), (0.2, Q))))
+CORNER = trajectory(
+    *(point(t, q, ()) for t, q in ((0.0, Q[::-1] + 0.01), (0.1, (0.2, 0.5)), (0.2, Q)))
+)
 HALF = {'on_infeasible': 'retime', 'torque_limit_scale': 0.5, 'ramp_time': 0.0}
 DEADLINE = 30.0  # s: the process starts, and compiles
 
@@ -158,7 +161,36 @@ def test_a_feasible_trajectory_and_a_window_are_followed_as_they_are(driver):
     assert 'the last point must be at rest' in driver.status.detail
 
 
-@pytest.mark.parametrize('other', ['payload', 'friction', 'effort_offset', 'limit'])
+# In 20 ms; to a first point at 0.1 s, and past it; the elbow alone.
+OTHER_PATHS = {
+    'too fast': trajectory(point(0.0, (0.2, 0.1)), point(0.02, (0.6, -0.3))),
+    'from elsewhere': trajectory(
+        point(0.1, (0.5, 0.0), (2.0, 1.0)), point(0.2, (0.6, 0.05), (1.0, 0.5)), point(0.3, Q)
+    ),
+    'partial': trajectory(point(0.0, [0.2], [0.0]), point(0.1, [1.9], [0.0]), names=['elbow']),
+}
+
+
+@pytest.mark.parametrize('path', ['too fast', *slow(['from elsewhere', 'partial'])])
+def test_any_path_begins_at_the_reference_and_is_followed_within_the_limits(driver, path):
+    message = OTHER_PATHS[path]
+    driver.send(message)
+    driver.until(lambda: driver.published, 'the motion')
+    sent = messages.trajectory(driver.published[0]).in_order(NAMES)
+    limit = 0.5 * driver.node.arm.model.effort_limit
+    assert check_feasibility(driver.node.arm, sent, limit).feasible
+    assert not sent.points[1:, [0, -1]].any()  # from rest to rest
+    np.testing.assert_array_equal(sent.points[0, 0], Q)
+    given = messages.trajectory(message).completed(NAMES, Q)
+    np.testing.assert_allclose(sent.points[0, -1], given.points[0, -1], rtol=0, atol=1e-9)
+    distance = np.abs(sent.points[0] - given.points[0, 0]).max(axis=1)
+    assert distance.min() < 1e-9  # through the first point
+    while driver.follower.execution.outcome is None:
+        driver.step(driver.follower.present.q)
+    assert driver.follower.execution.outcome is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize('other', ['payload', *slow(['friction', 'effort_offset', 'limit'])])
 def test_the_present_payload_friction_and_limit_count(driver, other):
     before = driver.expected().duration
     for name, value in {
@@ -202,7 +234,7 @@ DROPPED = {
 }
 
 
-@pytest.mark.parametrize('event', DROPPED)
+@pytest.mark.parametrize('event', ['stop', 'another', *slow(DROPPED.keys() - {'stop', 'another'})])
 def test_what_ends_a_motion_drops_a_trajectory_that_is_retimed(driver, event):
     driver.stamp += 10_000 * MS
     driver.step()
@@ -241,6 +273,7 @@ def test_an_arm_that_has_moved_away_rejects_the_result(driver):
     np.testing.assert_allclose(driver.step(away)['reference'][1], 0.0)
 
 
+@pytest.mark.slow
 def test_a_moving_reference_decelerates_and_the_motion_begins_where_it_stops(driver):
     driver.send(SLOW)
     motion = messages.trajectory(SLOW).in_order(NAMES)
@@ -274,6 +307,7 @@ def test_a_moving_reference_decelerates_and_the_motion_begins_where_it_stops(dri
     assert np.abs(np.diff(velocity, axis=0)).max() < 0.2  # rad/s, 200 rad/s^2
 
 
+@pytest.mark.slow
 def test_a_later_start_lets_the_present_motion_end_first(driver):
     short = trajectory(point(0.0, (0.2, 0.1)), point(1.0, (0.3, 0.0)))
     driver.send(short)
@@ -294,6 +328,7 @@ def test_a_later_start_lets_the_present_motion_end_first(driver):
     np.testing.assert_allclose(answer['reference'][0], [-0.3, 0.6], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ('others', 'message', 'reason'),
     [
@@ -349,6 +384,7 @@ def test_the_death_of_the_process_rejects_the_trajectory_and_the_next_one_is_ret
     driver.until(lambda: driver.published, 'the motion')
 
 
+@pytest.mark.slow
 def test_a_process_that_does_not_reply_is_ended(driver, monkeypatch):
     driver.idle()
     pid = driver.process.pid
@@ -360,6 +396,7 @@ def test_a_process_that_does_not_reply_is_ended(driver, monkeypatch):
     assert not Path(f'/proc/{pid}').exists()
 
 
+@pytest.mark.slow
 def test_the_process_runs_only_where_it_is_needed(start):
     driver = start(on_infeasible='slow_down')
     assert driver.process.pid is None
@@ -381,6 +418,7 @@ def test_the_process_runs_only_where_it_is_needed(start):
     assert not Path(f'/proc/{pid}').exists()
 
 
+@pytest.mark.slow
 def test_while_disabled_the_retimed_trajectory_is_published_and_not_followed(start):
     driver = start(start_enabled=False)
     driver.send(FAST)
