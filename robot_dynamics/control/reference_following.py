@@ -27,7 +27,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.limits import acceleration_limit, check_distance
 from robot_dynamics.control.motion_start import MotionStart
 from robot_dynamics.control.motions import (
     NOT_FINITE,
@@ -40,6 +40,7 @@ from robot_dynamics.control.motions import (
     ReferenceMotion,
     check_clock,
     description,
+    elapsed,
 )
 from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.pose_following import PoseFollower
@@ -58,6 +59,7 @@ from robot_dynamics.control.transitions import (
 )
 from robot_dynamics.core.model.robot_model import RobotModel
 
+AT_LEISURE = 1e-3  # of its speed: only limits of position bound a path
 STOPPED = 0.5  # s without messages, after which a stream that was stopped may begin again
 
 
@@ -301,6 +303,29 @@ class ReferenceFollower:
         known = stamp <= self.now or (ends <= stamp and not self.speed.is_on)
         return path.end if known else None
 
+    def path_from(self, rest: Reference, trajectory: Trajectory, stamp: int) -> Trajectory:
+        """Return a trajectory of all joints if its path can be followed at a low speed.
+
+        Args:
+            rest: (n,) where it begins, as of `rest_at`.
+            trajectory: some or all joints; others stay there.
+            stamp: when it starts, ns; 0: with the next state.
+
+        Raises:
+            TrajectoryError: why it is not followed.
+        """
+        check_clock(stamp, self.now)
+        elapsed(trajectory, stamp or None, self.now)
+        complete = self._start_rules.completed(trajectory, rest)
+        if complete.times[0] == 0:
+            first, names = complete.points[0, 0], self._model.joint_names
+            check_distance(first, rest.q, self._tolerance, names, 'the trajectory begins')
+        present = rest.q, self._known_state().q
+        reasons = violations(complete.at_speed(AT_LEISURE), self._model, present)
+        if reasons:
+            raise TrajectoryError('; '.join(reasons))
+        return complete
+
     def expect(self, stamp: int) -> Execution:
         """Accept a trajectory that `fulfil` will bring; return how it goes on.
 
@@ -334,16 +359,12 @@ class ReferenceFollower:
         if not set(pending.trajectory.joint_names) <= set(trajectory.joint_names):
             self._begin(pending, self._state)
 
-    def completed(
-        self, trajectory: Trajectory, start: Reference | None = None
-    ) -> tuple[Trajectory, Reference]:
-        """Return the trajectory of all joints, and the reference at which it begins.
+    def completed(self, trajectory: Trajectory) -> tuple[Trajectory, Reference]:
+        """Return the trajectory of all joints, and the reference at which it would begin now.
 
-        That is the present one if `start` is None. Raises TrajectoryError if it has an unknown
-        joint, or no state was received.
+        Raises TrajectoryError if it has an unknown joint, or no state was received.
         """
-        if start is None:
-            start = self._start(self._known_state())
+        start = self._start(self._known_state())
         return self._start_rules.completed(trajectory, start), start.copied()
 
     def _known_state(self) -> JointReading:

@@ -132,9 +132,10 @@ class RetimingProcess:
 
 def main(connection: Connection) -> None:
     """Retime trajectories until the other end of the connection is closed."""
-    # SIGINT is for the parent, which closes the connection; so is its real-time priority.
+    # SIGINT is for the parent, which closes the connection; real-time priority for its loop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    if os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICE)
     arm: Dynamics | None = None
     while True:

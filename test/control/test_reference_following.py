@@ -690,3 +690,31 @@ def test_a_motion_that_ends_before_an_expected_one_begins_is_not_its_end(followe
     assert follower.phase is Phase.RETIMING
     assert execution.outcome is None
     np.testing.assert_array_equal(follower.present.q, trajectory().end.q)
+
+
+def test_the_path_of_a_trajectory_is_checked_from_where_it_begins_whatever_its_speed(follower):
+    sampled(follower, 5.0)
+    begun = 5 * S
+    fast = trajectory(times=(0.0, 1e-3, 2e-3))
+    rest = follower.rest_at(0)
+    assert follower.path_from(rest, fast, 0).points is not None
+    with pytest.raises(TrajectoryError, match='velocity'):
+        follower.check(fast, 0)
+    part = Trajectory(NAMES[1:], [0.0, 1.0], [[0.0], [0.2]])
+    other = rest._replace(q=np.array([0.3, 0.05]))
+    np.testing.assert_array_equal(
+        follower.path_from(other, part, 0).points[0], [[0.3, 0.0], [0.3, 0.2]]
+    )
+    later = Trajectory(NAMES, [1.0, 2.0], [[0.5, 0.5], [0.0, 0.0]])
+    follower.path_from(rest, later, 0)  # there is time for the way
+    for path, stamp, why in (
+        (part, 0, r"the trajectory begins at 0 for joint 'elbow'"),
+        (trajectory(rows=((0.0, 0.0), (0.0, 2.6), (0.0, 0.0))), 0, 'its limit is 2.5'),
+        (fast, begun - 10**7, 'the trajectory ended'),
+        (fast, begun + 10**13, 'same clock'),
+        (Trajectory(NAMES, [0.0, 1.0], [[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 0.1]]), 0, 'at rest'),
+    ):
+        away = other._replace(q=np.array([0.3, 0.11])) if path is part else rest
+        with pytest.raises(TrajectoryError, match=why):
+            follower.path_from(away, path, stamp)
+    assert not follower.moving

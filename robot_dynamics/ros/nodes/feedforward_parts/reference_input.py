@@ -17,7 +17,7 @@ from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint
 from robot_dynamics.control.feasibility import Feasibility, check_motion
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.limits import TOLERANCE
-from robot_dynamics.control.motions import Execution, Outcome, Phase, elapsed
+from robot_dynamics.control.motions import Execution, Outcome, Phase
 from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.stream_following import StreamSettings
@@ -38,8 +38,6 @@ from robot_dynamics.ros.nodes.feedforward_parts.trajectory_retiming import (
     TrajectoryRetiming,
 )
 from robot_dynamics.ros.part import Part
-
-AT_LEISURE = 1e-3  # of its speed: limits of the path of a trajectory remain
 
 
 class MotionState(NamedTuple):
@@ -403,11 +401,9 @@ class ReferenceInput(Part):
         if found.speed == 0:
             raise TrajectoryError(found.obstacle)
         follower, stamp = self.follower, messages.nanoseconds(header.stamp)
-        elapsed(trajectory, stamp or None, follower.now)
+        complete = follower.path_from(rest, trajectory, stamp)
         if stamp <= follower.now:
             stamp, header = 0, Header(frame_id=header.frame_id)
-        follower.check(trajectory.at_speed(AT_LEISURE), stamp)
-        complete, _ = follower.completed(trajectory, rest)
         friction = FrictionWithOffset(self._friction, self._settings.offset)
         self._retimed = Retimed(
             self.retiming.begin(
