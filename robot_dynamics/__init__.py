@@ -93,7 +93,7 @@ if TYPE_CHECKING:
     from robot_dynamics.core.algorithms.simulation_step import State
     from robot_dynamics.core.base_motion import BaseMotion
     from robot_dynamics.core.dynamics import Dynamics
-    from robot_dynamics.core.kinematics import InverseKinematics, inverse_kinematics
+    from robot_dynamics.core.inverse_kinematics import InverseKinematics, inverse_kinematics
     from robot_dynamics.core.model.closures import LoopClosure
     from robot_dynamics.core.model.dh import from_dh, load_dh
     from robot_dynamics.core.model.inertia import Inertial
@@ -113,7 +113,7 @@ else:
         'Derivatives': 'core.algorithms.derivatives',
         'Dynamics': 'core.dynamics',
         'Inertial': 'core.model.inertia',
-        'InverseKinematics': 'core.kinematics',
+        'InverseKinematics': 'core.inverse_kinematics',
         'Linearization': 'core.algorithms.linearization',
         'LoopClosure': 'core.model.closures',
         'Momentum': 'core.algorithms.momentum',
@@ -124,7 +124,7 @@ else:
         'Terms': 'core.algorithms.coriolis',
         'from_dh': 'core.model.dh',
         'from_screws': 'core.model.screws',
-        'inverse_kinematics': 'core.kinematics',
+        'inverse_kinematics': 'core.inverse_kinematics',
         'load_dh': 'core.model.dh',
         'load_mjcf': 'urdf.mjcf.loading',
         'load_urdf': 'urdf.loading',

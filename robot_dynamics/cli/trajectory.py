@@ -34,6 +34,7 @@ from robot_dynamics.control.feasibility import (
     check_feasibility,
     slow_down,
 )
+from robot_dynamics.control.retiming import Section, retime, sections
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import read_trajectory, write_trajectory
 from robot_dynamics.core.dynamics import Dynamics
@@ -48,6 +49,7 @@ INFEASIBLE = 1  # exit code
 # differences of positions and times, which are rounded in a file.
 ROUNDING = 1e-4
 SAMPLES = 2000  # of a curve in the picture
+BRIEF = 0.02  # share of the duration; shorter sections are not printed
 
 
 def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +76,8 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
     result = parser.add_argument_group('the result')
     add = result.add_argument
     add('--slow-down', type=new_file, metavar='OUT', help='write it at its largest feasible speed')
+    fastest = 'write the fastest motion along its path, from rest to rest'
+    add('--fastest', type=new_file, metavar='OUT', help=fastest)
     add('--json', type=new_file, help='file for the figures')
     add('--picture', type=new_picture, help='figure file of the torques; needs matplotlib')
 
@@ -92,12 +96,16 @@ def trajectory(options: argparse.Namespace) -> int:
     # Positions, and an end in motion, which no speed changes.
     others = [reason for reason in violations(motion, arm.model) if reason not in found.reasons]
     _print(arm, motion, found, others)
-    if options.json is not None:
-        write_json(options.json, _as_json(motion, found, others))
     if options.slow_down is not None:
         _write_slowed(arm, motion, found, others, law, options)
+    fastest = None if options.fastest is None else _write_fastest(arm, motion, law, options)
+    if options.json is not None:
+        figures = _as_json(motion, found, others)
+        if fastest is not None:
+            figures['fastest'] = _fastest_as_json(fastest, sections(arm, fastest, law))
+        write_json(options.json, figures)
     if options.picture is not None:
-        _plot(arm, motion, found, Drives(friction=law), options.picture)
+        _plot(arm, motion, found, fastest, Drives(friction=law), options.picture)
     return INFEASIBLE if found.reasons or others else 0
 
 
@@ -227,10 +235,43 @@ def _write_slowed(
     print(f'{file}: {slowed.duration:.6g} s, {_percent(share)} of the speed')
 
 
+def _write_fastest(
+    arm: Dynamics, motion: Trajectory, law: JointFriction | None, options: argparse.Namespace
+) -> Trajectory:
+    """Write the fastest motion along the path, print what bounds it, and return it."""
+    effort = (1 - ROUNDING) * arm.model.effort_limit
+    fastest = retime(arm, motion, effort, friction=law)
+    write_trajectory(fastest, options.fastest)
+    print(f'{options.fastest}: {fastest.duration:.6g} s instead of {motion.duration:.6g} s')
+    long = [
+        section
+        for section in sections(arm, fastest, law)
+        if section.end - section.start >= BRIEF * fastest.duration
+    ]
+    print_table(
+        ('from [s]', 'to [s]', 'bound by', 'of joint', 'used'),
+        [(f'{x.start:.3f}', f'{x.end:.3f}', x.limit, x.joint, _percent(x.share)) for x in long],
+    )
+    return fastest
+
+
+def _fastest_as_json(fastest: Trajectory, found: list[Section]) -> dict[str, Any]:
+    """Return the figures of the fastest motion as JSON."""
+    return {
+        'duration': fastest.duration,
+        'sections': [section._asdict() for section in found],
+    }
+
+
 def _plot(
-    arm: Dynamics, motion: Trajectory, found: Feasibility, drives: Drives, file: Path
+    arm: Dynamics,
+    motion: Trajectory,
+    found: Feasibility,
+    fastest: Trajectory | None,
+    drives: Drives,
+    file: Path,
 ) -> None:
-    """Draw the torque of each joint with its limits, at the given and the feasible speed.
+    """Draw the torque of each joint with its limits, as given, slowed down and at the fastest.
 
     Raises:
         MatplotlibMissing: it is not installed.
@@ -241,6 +282,8 @@ def _plot(
     curves = [(motion, 'as given', 'tab:blue')]
     if 0 < found.speed < 1 and found.reasons:
         curves.append((motion.at_speed(found.speed), f'at {_percent(found.speed)}', 'tab:green'))
+    if fastest is not None:
+        curves.append((fastest, 'fastest', 'tab:orange'))
     for curve, label, color in curves:
         t = np.linspace(curve.times[0], curve.duration, SAMPLES)
         q, qd, qdd = curve.sample(t)

@@ -29,6 +29,7 @@ class Outcome(Enum):
     CANCELLED = 'cancelled'  # stopped, or replaced by a stream
     REPLACED = 'replaced by another trajectory'
     REJECTED = 'rejected at its start'
+    NOT_RETIMED = 'not retimed'
     DROPPED = 'dropped'  # the arm was elsewhere, or time went back
     PATH_VIOLATED = 'path tolerance violated'
     GOAL_VIOLATED = 'goal tolerance violated'
@@ -65,9 +66,7 @@ class Phase(Enum):
     HOLDING = 'holding'
     FOLLOWING = 'following'
     STOPPING = 'stopping'
-
-
-STREAMING = 'following a stream of references'
+    RETIMING = 'retiming'  # it is at rest until an accepted trajectory is computed
 
 
 class ReferenceMotion(NamedTuple):
@@ -118,9 +117,13 @@ class Pending(NamedTuple):
         return self.start is None or self.start <= now
 
 
-def description(motion: ReferenceMotion | None, pending: Pending | None, now: int) -> str:
+def description(
+    motion: ReferenceMotion | None, pending: Pending | None, now: int, retiming: bool
+) -> str:
     """Return what is followed at a time [ns] and next, for status and log."""
     present = motion.name if motion is not None else ''
+    if retiming:
+        return f'{present or "holding"}, retiming a trajectory'
     if pending is None:
         return present or 'holding'
     if pending.is_due(now):

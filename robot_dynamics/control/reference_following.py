@@ -27,7 +27,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control import Reference, Trajectory, violations
 from robot_dynamics.control.joint_reading import JointReading
-from robot_dynamics.control.limits import acceleration_limit
+from robot_dynamics.control.limits import acceleration_limit, check_distance
 from robot_dynamics.control.motion_start import MotionStart
 from robot_dynamics.control.motions import (
     NOT_FINITE,
@@ -40,6 +40,7 @@ from robot_dynamics.control.motions import (
     ReferenceMotion,
     check_clock,
     description,
+    elapsed,
 )
 from robot_dynamics.control.partial_motion import Combined
 from robot_dynamics.control.pose_following import PoseFollower
@@ -58,6 +59,7 @@ from robot_dynamics.control.transitions import (
 )
 from robot_dynamics.core.model.robot_model import RobotModel
 
+AT_LEISURE = 1e-3  # of its speed: only limits of position bound a path
 STOPPED = 0.5  # s without messages, after which a stream that was stopped may begin again
 
 
@@ -100,6 +102,7 @@ class ReferenceFollower:
         """
         self._stopping_time = stopping_time
         self.execution = Execution(Outcome.NONE)
+        self._expected: Execution | None = None
         self.violation, self.violations = '', 0
         self.speed = SpeedOverride()
         self._stream: Stream | None = None
@@ -190,7 +193,7 @@ class ReferenceFollower:
         """Description of the present motion, for status and log."""
         if self.poses is not None and self.poses.phase is not Phase.HOLDING:
             return self.poses.doing
-        return description(self.motion, self._pending, self.now)
+        return description(self.motion, self._pending, self.now, self.is_expecting)
 
     @property
     def phase(self) -> Phase:
@@ -199,7 +202,15 @@ class ReferenceFollower:
             return Phase.FOLLOWING
         if self.poses is not None and self.poses.phase is not Phase.HOLDING:
             return self.poses.phase
-        return Phase.HOLDING if self.motion is None else self.motion.phase
+        if self.rests:
+            return Phase.RETIMING if self.is_expecting else Phase.HOLDING
+        assert self.motion is not None
+        return self.motion.phase
+
+    @property
+    def rests(self) -> bool:
+        """Whether the present reference is held."""
+        return self.motion is None or self.motion.phase is Phase.HOLDING
 
     @property
     def progress(self) -> float:
@@ -215,7 +226,7 @@ class ReferenceFollower:
     @property
     def waits(self) -> bool:
         """Whether the trajectory that was accepted last has not begun."""
-        return self._pending is not None
+        return self._pending is not None or self.is_expecting
 
     @property
     def moving(self) -> bool:
@@ -265,6 +276,79 @@ class ReferenceFollower:
         self._pending = Pending(trajectory, stamp or None, limits)
         self.execution.conclude(Outcome.REPLACED)
         self.execution = Execution()
+        return complete
+
+    # -- a trajectory that is not computed yet ----------------------------------------------
+
+    def rest_at(self, stamp: int) -> Reference | None:
+        """Return the reference (n,), at rest, when a trajectory begins; None if it moves.
+
+        A trajectory of now begins where the present motion stops.
+
+        Args:
+            stamp: when it starts, ns; not later than now: now.
+
+        Raises:
+            TrajectoryError: no state was received.
+        """
+        start, motion = self._start(self._known_state()), self.motion
+        if motion is None or self.present is None or self.rests:
+            return at_rest(start.q)
+        path = motion.path
+        if stamp <= self.now and motion.phase is Phase.FOLLOWING:
+            return stop(self._model, self.present, self._stopping_time(self.present)).end
+        if isinstance(path, StreamPath):
+            return None
+        ends = motion.start + round(path.duration * SECOND)
+        known = stamp <= self.now or (ends <= stamp and not self.speed.is_on)
+        return path.end if known else None
+
+    def path_from(self, rest: Reference, trajectory: Trajectory, stamp: int) -> Trajectory:
+        """Return a trajectory of all joints if its path can be followed at a low speed.
+
+        Args:
+            rest: (n,) where it begins, as of `rest_at`.
+            trajectory: some or all joints; others stay there.
+            stamp: when it starts, ns; 0: with the next state.
+
+        Raises:
+            TrajectoryError: why it is not followed.
+        """
+        check_clock(stamp, self.now)
+        elapsed(trajectory, stamp or None, self.now)
+        complete = self._start_rules.completed(trajectory, rest)
+        if complete.times[0] == 0:
+            first, names = complete.points[0, 0], self._model.joint_names
+            check_distance(first, rest.q, self._tolerance, names, 'the trajectory begins')
+        present = rest.q, self._known_state().q
+        reasons = violations(complete.at_speed(AT_LEISURE), self._model, present)
+        if reasons:
+            raise TrajectoryError('; '.join(reasons))
+        return complete
+
+    def expect(self, stamp: int) -> Execution:
+        """Accept a trajectory that `fulfil` will bring; return how it goes on.
+
+        The present motion decelerates, unless the trajectory starts later; then it continues. The
+        execution ends as that of any trajectory does: by a stop, another motion or a reset.
+        """
+        if stamp <= self.now:
+            self._decelerate()
+        self._pending = None
+        self.execution.conclude(Outcome.REPLACED)
+        self.execution = self._expected = Execution()
+        return self.execution
+
+    @property
+    def is_expecting(self) -> bool:
+        """Whether the trajectory that was accepted last is still to come, by `fulfil`."""
+        return self.execution is self._expected and self.execution.outcome is None
+
+    def fulfil(self, trajectory: Trajectory, stamp: int, tolerances: Tolerances) -> Trajectory:
+        """Follow the trajectory that was expected; arguments and errors are as of `follow`."""
+        complete = self.check(trajectory, stamp)
+        self._pending = Pending(trajectory, stamp or None, deepcopy(tolerances))
+        self._expected = None
         return complete
 
     def _begin_others(self, trajectory: Trajectory) -> None:
@@ -486,7 +570,7 @@ class ReferenceFollower:
             return ''
         assert self.present is not None  # of this motion
         why = motion.tolerances.path_violation(self.present, state, self._model.joint_names)
-        if why and self._pending is None:
+        if why and not self.waits:
             self.execution.conclude(Outcome.PATH_VIOLATED, why)
         return why
 
@@ -499,7 +583,7 @@ class ReferenceFollower:
             late = (self.now - motion.start) / SECOND - path.duration
             if why and not 0 < tolerances.goal_time < late:
                 return ''
-            if self._pending is None:
+            if not self.waits:
                 outcome = Outcome.GOAL_VIOLATED if why else Outcome.SUCCEEDED
                 self.execution.conclude(outcome, why)
         if why:

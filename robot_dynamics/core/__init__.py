@@ -6,7 +6,7 @@ matrices, poses and derivatives as functions of arrays. Other wings use `Dynamic
 (dynamics), `RobotModel` (model.robot_model) and `Inertial` (model.inertia).
 
 model          what a robot is: joints, bodies, payloads; conversion to the canonical tree
-kinematics     poses, Jacobians and inverse kinematics in NumPy, as in the books
+kinematics     poses and Jacobians in NumPy, as in the books
 friction       coefficients, laws and memory of friction, and its impulses in a step
 algorithms     equations on scalars: dynamics, observer, impedance, steps of integrators
 programs       the algorithms compiled for one robot; rollout: compiled simulation steps
@@ -15,4 +15,5 @@ base_motion    motion of the base, from an inertial sensor or odometry
 compiled_robot methods that are compiled programs
 moving_base    dynamics on a base that moves
 dynamics       the public class
+inverse_kinematics  joint positions for a pose
 """

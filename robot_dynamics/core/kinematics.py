@@ -14,12 +14,12 @@ q_body = S q + s0. Indices i, j, k count bodies; joint j carries body j.
 Complex and object arrays are supported, for complex steps and counting scalars.
 
 Sources: lecture notes, Lagrangian formulation, (35); Spong, Hutchinson and Vidyasagar, section 6.2
-(Jacobians of the centres of mass); Nakamura and Hanafusa 1986, Wampler 1986 (inverse kinematics).
+(Jacobians of the centres of mass).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,12 +28,8 @@ from robot_dynamics.common.spatial import Array, cross, pose
 from robot_dynamics.core.model.robot_model import RobotModel, check_vector
 from robot_dynamics.core.model.states import random_postures
 
-CLOSE = 1e-9  # rad and m, of a pose that is reached
 AXIS_POSTURES = 8  # random ones: an axis that other joints turn has several directions in them
 PARALLEL = 1e-9  # rad
-STEPS = 300  # of damped least squares, at most
-# Levenberg-Marquardt damping, rad or m: the first, the least, and the largest that is tried
-DAMPING, LEAST_DAMPING, MOST_DAMPING = 0.03, 1e-8, 1e6
 
 # -- a frame of the robot, in its n coordinates -------------------------------------------------
 
@@ -150,102 +146,6 @@ def wrench_in_base_axes(model: RobotModel, q: Array, wrench: Array, frame: str) 
     R = frame_pose(model, q, frame)[:3, :3]
     moment, force = np.split(np.asarray(wrench), 2)
     return np.concatenate([R @ moment, R @ force])
-
-
-class InverseKinematics(NamedTuple):
-    """Joint positions for a pose.
-
-    Attributes:
-        q: (n,) joint positions within the limits, rad or m.
-        error: (6,) rotation vector [rad] and displacement [m] left to the pose, base axes.
-        converged: no entry of the error is above 1e-9.
-    """
-
-    q: Array
-    error: Array
-    converged: bool
-
-
-def inverse_kinematics(
-    model: RobotModel, frame: str, target: Array, q0: Array, steps: int = STEPS
-) -> InverseKinematics:
-    """Return joint positions within the limits that bring a frame to a pose.
-
-    Damped least squares from q0: of the nearby solutions one, which depends on q0. A pose that
-    is not reached is approached as far as possible from there, 1 rad counting as 1 m: check
-    `converged`, or that the error is small enough.
-
-    It does not avoid collisions and singularities, search other branches (elbow up or down), nor
-    choose among the motions of a redundant arm. mink and pyroki do tasks, collisions and
-    redundancy; MoveIt plans paths between postures.
-
-    Args:
-        model: the robot.
-        frame: name of the frame.
-        target: (4, 4) T_wf in the base, or (3,) the position of its origin alone, m: the
-            orientation is free.
-        q0: (n,) joint positions to begin with; those beyond a limit begin there.
-        steps: at most so many; a target that moves with few, from the last q.
-
-    Raises:
-        FrameNotFound: the model has no frame of that name.
-        ShapeError: q0 is not (n,), or the target neither (3,) nor a pose (4, 4).
-
-    Sources: Nakamura and Hanafusa 1986; Wampler 1986; the damping as Marquardt 1963.
-    """
-    check_vector(model, q0=q0)
-    target = _checked_target(target)
-    rows = slice(0 if target.ndim == 2 else 3, 6)
-    q = np.clip(q0, model.lower, model.upper)
-    error = _pose_error(frame_pose(model, q, frame), target)
-    damping = DAMPING
-    for _ in range(steps):
-        if np.abs(error).max() <= CLOSE or damping > MOST_DAMPING:
-            break
-        J = jacobian(model, q, frame)[rows]
-        # Joints at a limit stay there if the descent of |e|^2 / 2, J^T e, leads beyond it.
-        descent = J.T @ error[rows]
-        blocked = ((q <= model.lower) & (descent < 0)) | ((q >= model.upper) & (descent > 0))
-        J[:, blocked] = 0.0
-        # min |J dq - e|^2 + damping^2 |dq|^2
-        system = np.vstack([J, damping * np.eye(model.n)])
-        step = np.linalg.lstsq(system, np.concatenate([error[rows], np.zeros(model.n)]))[0]
-        tried = np.clip(q + step, model.lower, model.upper)
-        remaining = _pose_error(frame_pose(model, tried, frame), target)
-        if np.linalg.norm(remaining) < np.linalg.norm(error):
-            q, error, damping = tried, remaining, max(0.2 * damping, LEAST_DAMPING)
-        else:
-            damping *= 4
-    return InverseKinematics(q, error, bool(np.abs(error).max() <= CLOSE))
-
-
-def _checked_target(target: Array) -> Array:
-    """Return a pose (4, 4) or a position (3,). Raises ShapeError."""
-    target = np.asarray(target, dtype=float)
-    if not np.isfinite(target).all():
-        raise ShapeError(f'target is {target.tolist()}; it must be finite')
-    if target.shape == (3,):
-        return target
-    if target.shape != (4, 4):
-        raise ShapeError(
-            f'target has shape {target.shape}; it must be (4, 4), a pose, or (3,), a position'
-        )
-    R = target[:3, :3]
-    if not (np.allclose(R.T @ R, np.eye(3), atol=1e-6) and np.linalg.det(R) > 0):
-        raise ShapeError(f'target has no rotation matrix, R^T R = 1, det R = 1: R is {R.tolist()}')
-    return target
-
-
-def _pose_error(T: Array, target: Array) -> Array:
-    """Return the rotation vector and the displacement (6,) from a pose to a target."""
-    if target.ndim == 1:
-        return np.concatenate([np.zeros(3), target - T[:3, 3]])
-    # SciPy takes longer to import than the rest of the package.
-    from scipy.spatial.transform import Rotation
-
-    # e_O = log(R_d R^T),  e_P = p_d - p
-    turn = Rotation.from_matrix(target[:3, :3] @ T[:3, :3].T).as_rotvec()
-    return np.concatenate([turn, target[:3, 3] - T[:3, 3]])
 
 
 # -- points of bodies, in the nb joint positions ------------------------------------------------

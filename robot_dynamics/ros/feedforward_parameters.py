@@ -167,9 +167,10 @@ class FeedforwardParameters(ImpedanceParameters):
     on_infeasible: str = parameter(
         'follow',
         'Trajectories that need torques beyond these limits are followed with clamped torques and '
-        'a warning (follow), rejected (reject), or followed at their largest feasible speed, '
-        'within the velocity limits as well (slow_down).',
-        choices=('follow', 'reject', 'slow_down'),
+        'a warning (follow), rejected (reject), followed at their largest feasible speed, within '
+        'the velocity limits as well (slow_down), or as the fastest motion along their path '
+        '(retime).',
+        choices=('follow', 'reject', 'slow_down', 'retime'),
         live=True,
     )
     interpolation: str = parameter(

@@ -15,6 +15,7 @@ from robot_dynamics.ros.lifecycle import RobotNode
 
 IDLE, HOLDING, FOLLOWING, STOPPING = 'idle', 'holding', 'following', 'stopping'
 REJECTED, WAITING, FAULTED = 'rejected', 'waiting', 'faulted'
+RETIMING = 'retiming'
 LEVELS = {REJECTED: health.WARN, WAITING: health.WARN, FAULTED: health.ERROR}
 PROGRESS_PERIOD = 0.2  # s, between two messages during a motion
 
@@ -58,7 +59,7 @@ class MotionStatus:
         """Publish if the word has changed, and the progress of a motion; `now` in s."""
         word = self._activity().word
         is_late = now - self._reported > PROGRESS_PERIOD
-        if word != self._word or (is_late and word == FOLLOWING):
+        if word != self._word or (is_late and word in (FOLLOWING, RETIMING)):
             self.report()
 
     def publish(self, activity: NodeActivity) -> None:

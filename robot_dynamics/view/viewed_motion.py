@@ -16,7 +16,7 @@ from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.control.filters import AccelerationFilter
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.core.kinematics import inverse_kinematics
+from robot_dynamics.core.inverse_kinematics import inverse_kinematics
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.recording import Recording
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
@@ -120,7 +120,7 @@ class Reach:
             ShapeError: the target is not a pose.
         """
         target = self._target if arm.model.n >= 6 else self._target[:3, 3]
-        q = inverse_kinematics(arm.model, state.tip, target, state.q, REACH_STEPS).q
+        q = inverse_kinematics(arm, state.tip, target, state.q, REACH_STEPS, restarts=0).q
         still = np.abs(q - state.q).max() < REACHED
         return state if still else replace(state.at_rest(), q=q)
 

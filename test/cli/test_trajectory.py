@@ -73,6 +73,30 @@ def test_an_infeasible_motion_is_written_slower_within_the_limits(run, tmp_path)
     assert again.read_text() == slowed.read_text()
 
 
+def test_the_fastest_motion_is_written_with_what_bounds_it(run, tmp_path):
+    fastest, again, figures = (tmp_path / name for name in ('fast.yaml', 'again.yaml', 'out.json'))
+    limit = 1.3 * np.abs(torques(MOTION)).max()
+    limits = ('--robot', ELBOW, '--effort', limit)
+    code, shown, _ = run(MOTION, *limits, '--fastest', fastest, '--json', figures)
+    assert code == 0
+    written = json.loads(figures.read_text())['fastest']
+    assert f'{fastest}: {written["duration"]:.6g} s instead of 2 s' in shown
+    assert read_trajectory(fastest).duration == pytest.approx(written['duration'], rel=1e-9)
+    sections = written['sections']
+    assert [x['start'] for x in sections[1:]] == [x['end'] for x in sections[:-1]]
+    assert sections[-1]['end'] == pytest.approx(written['duration'])
+    longest = max(sections, key=lambda x: x['end'] - x['start'])
+    assert (longest['limit'], longest['joint']) == ('effort', 'joint1')
+    assert 0.8 < longest['share'] <= 1.0
+    assert longest['joint'] in shown
+    # By Pinocchio: within the limit, and near it
+    assert 0.93 * limit < np.abs(torques(fastest)).max() <= limit
+    # It stays the fastest.
+    run(fastest, *limits, '--fastest', again)
+    durations = [read_trajectory(file).duration for file in (fastest, again)]
+    assert durations[1] == pytest.approx(durations[0], rel=0.01)
+
+
 def test_gravity_alone_writes_nothing(run, tmp_path):
     slowed = tmp_path / 'slowed.yaml'
     code, shown, _ = run(MOTION, '--robot', ELBOW, '--effort', 0.01, '--slow-down', slowed)

@@ -9,7 +9,7 @@ from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.motions import NOT_FINITE, Outcome, Phase
 from robot_dynamics.control.reference_following import ReferenceFollower
 from robot_dynamics.control.spline import Waypoint
-from robot_dynamics.control.tolerances import Tolerances
+from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import SHORTEST_STOP
 
 S = 1_000_000_000
@@ -618,3 +618,103 @@ def test_a_reference_that_is_not_finite_is_placed_where_the_arm_is(follower, str
     assert follower.execution.outcome is (Outcome.NONE if streams else Outcome.CANCELLED)
     assert_holds(reference, [0.02, -0.01])
     assert_holds(sampled(follower, 7.003)[0], [0.02, -0.01])
+
+
+# -- trajectories that are accepted before they are known ----------------------------------------
+
+
+def test_a_trajectory_that_is_expected_ends_the_motion_and_is_followed_once_it_comes(
+    follower, elbow
+):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    first = follower.execution
+    run(follower, 0.001, 0.3)
+    rest = follower.rest_at(0)
+    execution = follower.expect(0)
+    assert first.outcome is Outcome.REPLACED
+    assert follower.phase is Phase.STOPPING
+    assert follower.waits
+    times, rows = run(follower, 0.301, 1.4)
+    np.testing.assert_array_equal(follower.present.q, rest.q)
+    assert follower.phase is Phase.RETIMING
+    assert follower.moving  # a stop is reported
+    assert follower.doing == 'holding, retiming a trajectory'
+    away = Trajectory(NAMES, [0.0, 1.0], [rest.q + 0.2, rest.q])
+    with pytest.raises(TrajectoryError, match='the trajectory begins'):
+        follower.fulfil(away, 0, none(2))
+    assert follower.is_expecting
+    assert follower.execution is execution
+    follower.fulfil(Trajectory(NAMES, [0.0, 1.0], [rest.q, rest.q + 0.2]), 0, none(2))
+    later, more = run(follower, 1.401, 2.6)
+    assert_continuous([*times, *later], np.array([*rows, *more]), elbow.model)
+    assert execution.outcome is Outcome.SUCCEEDED
+
+
+def test_where_a_trajectory_will_begin_at_rest(follower):
+    sampled(follower, 0.0)
+    np.testing.assert_array_equal(follower.rest_at(0).q, [0, 0])
+    sampled(follower, 0.01, q=(0.0, 0.3))  # the arm has fallen
+    np.testing.assert_array_equal(follower.rest_at(0).q, [0, 0.3])
+    follower.release()
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.1)
+    end, now = round(S * (0.1 + trajectory().duration)), trajectory().sample(0.0).q
+    np.testing.assert_array_equal(follower.rest_at(end).q, trajectory().end.q)
+    assert follower.rest_at(end - 1) is None
+    assert (follower.rest_at(0).q == now).all()  # it has just begun
+    sampled(follower, 0.4)
+    stops = follower.rest_at(0).q
+    assert (stops != follower.present.q).all()
+    follower.speed.target = 0.5
+    assert follower.rest_at(end) is None  # it takes longer
+    np.testing.assert_array_equal(follower.rest_at(0).q, stops)
+    follower.speed.target = 1.0
+    follower.stop()
+    np.testing.assert_array_equal(follower.rest_at(0).q, stops)
+    follower.release()
+    sampled(follower, 0.5)
+    stream(follower, Waypoint(np.array([0.05, 0.0])))
+    assert follower.rest_at(round(0.6 * S)) is None
+
+
+def test_a_motion_that_ends_before_an_expected_one_begins_is_not_its_end(follower):
+    sampled(follower, 0.0)
+    follower.follow(trajectory(), 0)
+    sampled(follower, 0.1)
+    end = 0.1 + trajectory().duration
+    execution = follower.expect(round((end + 0.5) * S))
+    assert follower.phase is Phase.FOLLOWING
+    run(follower, 0.101, end + 0.2)
+    assert follower.phase is Phase.RETIMING
+    assert execution.outcome is None
+    np.testing.assert_array_equal(follower.present.q, trajectory().end.q)
+
+
+def test_the_path_of_a_trajectory_is_checked_from_where_it_begins_whatever_its_speed(follower):
+    sampled(follower, 5.0)
+    begun = 5 * S
+    fast = trajectory(times=(0.0, 1e-3, 2e-3))
+    rest = follower.rest_at(0)
+    assert follower.path_from(rest, fast, 0).points is not None
+    with pytest.raises(TrajectoryError, match='velocity'):
+        follower.check(fast, 0)
+    part = Trajectory(NAMES[1:], [0.0, 1.0], [[0.0], [0.2]])
+    other = rest._replace(q=np.array([0.3, 0.05]))
+    np.testing.assert_array_equal(
+        follower.path_from(other, part, 0).points[0], [[0.3, 0.0], [0.3, 0.2]]
+    )
+    later = Trajectory(NAMES, [1.0, 2.0], [[0.5, 0.5], [0.0, 0.0]])
+    follower.path_from(rest, later, 0)  # there is time for the way
+    for path, stamp, why in (
+        (part, 0, r"the trajectory begins at 0 for joint 'elbow'"),
+        (trajectory(rows=((0.0, 0.0), (0.0, 2.6), (0.0, 0.0))), 0, 'its limit is 2.5'),
+        (fast, begun - 10**7, 'the trajectory ended'),
+        (fast, begun + 10**13, 'same clock'),
+        (Trajectory(NAMES, [0.0, 1.0], [[0.0, 0.0]] * 2, [[0.0, 0.0], [0.0, 0.1]]), 0, 'at rest'),
+    ):
+        away = other._replace(q=np.array([0.3, 0.11])) if path is part else rest
+        with pytest.raises(TrajectoryError, match=why):
+            follower.path_from(away, path, stamp)
+    assert not follower.moving

@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Poses against the exponential, Jacobians against complex steps, inverse against forward."""
-
-import dataclasses
+"""Poses against the exponential, Jacobians against complex steps."""
 
 import numpy as np
 import pytest
 from scipy.linalg import expm
 
 from robot_dynamics.common.errors import FrameNotFound, ShapeError
-from robot_dynamics.common.resources import bundled_robots
 from robot_dynamics.common.spatial import axis_rotation, pose, skew, unskew
 from robot_dynamics.core import kinematics as kin
 from robot_dynamics.core.model.builder import build_tree
 from robot_dynamics.core.model.joints import motion_subspace
 from robot_dynamics.core.model.robots import planar_2r, random_inertial, random_tree
-from robot_dynamics.urdf.loading import load_urdf
 
 STEP = 1e-30  # of a complex step: exact to rounding
 
@@ -185,85 +181,3 @@ def test_shapes_and_names_are_checked():
         kin.jacobian_dot(robot, q, q[:-1], 'tool1')
     with pytest.raises(ShapeError, match=r'wrench has shape \(3,\).*\(6,\)'):
         kin.wrench_torque(robot, q, np.zeros(3), 'tool1')
-
-
-# -- inverse kinematics -------------------------------------------------------------------------
-
-
-def allowed(robot, rng, size):
-    """Return positions (size, n) within the limits, at most half a turn or 0.5 m from 0."""
-    far = np.where(robot.angular, np.pi, 0.5)
-    return rng.uniform(
-        np.maximum(robot.lower, -far), np.minimum(robot.upper, far), (size, robot.n)
-    )
-
-
-def bundled(name):
-    """Return a bundled robot and its mirror image in joint space, q -> -q."""
-    robot = load_urdf(name)
-    mirrored = dataclasses.replace(robot, axis=-robot.axis, lower=-robot.upper, upper=-robot.lower)
-    return robot, mirrored
-
-
-@pytest.mark.parametrize('name', bundled_robots())
-def test_poses_are_reached_from_perturbed_starts_within_the_limits(name):
-    rng = np.random.default_rng(11)
-    for robot in bundled(name):
-        frame = robot.moving_links[-1]
-        for q in allowed(robot, rng, 6):
-            T, start = kin.frame_pose(robot, q, frame), q + rng.normal(scale=0.2, size=robot.n)
-            found = kin.inverse_kinematics(robot, frame, T, start)
-            reached = kin.frame_pose(robot, found.q, frame)
-            assert found.converged
-            assert np.abs(reached - T).max() < 1e-9 * np.sqrt(3)  # of angles below 1e-9 each
-            assert np.all((robot.lower <= found.q) & (found.q <= robot.upper))
-
-
-@pytest.mark.parametrize('robot', [*ROBOTS.values()], ids=[*ROBOTS])
-def test_a_position_alone_leaves_the_orientation_free(robot):
-    frame, q = robot.frame_names[-1], np.random.default_rng(3).uniform(-0.5, 0.5, robot.n)
-    p = kin.frame_pose(robot, q, frame)[:3, 3]
-    found = kin.inverse_kinematics(robot, frame, p, q + 0.1)
-    assert found.converged
-    assert kin.frame_pose(robot, found.q, frame)[:3, 3] == pytest.approx(p, abs=2e-9)
-
-
-@pytest.mark.parametrize('side', [1, -1])
-def test_a_position_out_of_reach_ends_at_the_nearest(side):
-    arm = planar_2r(lengths=(0.7, 0.4))
-    p = np.array([1.2, side * 0.9, 0.0])
-    found = kin.inverse_kinematics(arm, 'tip', p, np.array([0.1, side * 0.5]))
-    # The arm is stretched toward the point, which is 1.5 m away.
-    assert found.q == pytest.approx([np.arctan2(side * 0.9, 1.2), 0.0], abs=1e-4)
-    assert not found.converged
-    assert found.error == pytest.approx([0, 0, 0, *(p * (1.5 - 1.1) / 1.5)], abs=1e-7)
-
-
-def test_a_pose_beyond_the_limits_ends_where_no_allowed_motion_comes_nearer():
-    for robot in bundled('panda'):
-        frame = robot.moving_links[-1]
-        upright = kin.frame_pose(robot, np.zeros(robot.n), frame)  # joint 4 bends by 0.07 at least
-        middle = (robot.lower + robot.upper) / 2
-        found = kin.inverse_kinematics(robot, frame, upright, 0.2 * middle)
-        assert np.all((robot.lower <= found.q) & (found.q <= robot.upper))
-        assert not found.converged
-        at_limit = (found.q == robot.lower) | (found.q == robot.upper)
-        assert at_limit.any()
-        # The descent J^T e is zero, but for joints whose limit is in its way.
-        descent = kin.jacobian(robot, found.q, frame).T @ found.error
-        outward = np.where(found.q == robot.upper, descent, -descent)
-        scale = np.linalg.norm(found.error)
-        assert np.abs(descent[~at_limit]).max() < 1e-4 * scale
-        assert outward[at_limit].min() > -1e-4 * scale
-
-
-def test_targets_of_inverse_kinematics_are_checked():
-    arm = planar_2r()
-    with pytest.raises(ShapeError, match=r'target has shape \(2,\); it must be \(4, 4\)'):
-        kin.inverse_kinematics(arm, 'link2', np.zeros(2), np.zeros(2))
-    with pytest.raises(ShapeError, match='must be finite'):
-        kin.inverse_kinematics(arm, 'link2', np.array([0.1, np.nan, 0.0]), np.zeros(2))
-    with pytest.raises(ShapeError, match='no rotation matrix'):
-        kin.inverse_kinematics(arm, 'link2', 2 * np.eye(4), np.zeros(2))
-    with pytest.raises(ShapeError, match='q0 has shape'):
-        kin.inverse_kinematics(arm, 'link2', np.eye(4), np.zeros(3))

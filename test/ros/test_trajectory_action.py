@@ -5,6 +5,7 @@ control_msgs has no wheel. A goal is sent as another action: its number stands f
 fields of FollowJointTrajectory, its sequences for the fields of results and feedback.
 """
 
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -482,3 +483,70 @@ def test_tolerances_of_joints_with_several_degrees_of_freedom_are_rejected(field
     with pytest.raises(TrajectoryError, match=f'{field} has 1 entries'):
         trajectory_action_server.reject_unsupported(goal(None, **{field: [tolerance('a')]}))
     trajectory_action_server.reject_unsupported(goal(None, **{field: []}))
+
+
+# -- goals that are retimed ----------------------------------------------------------------------
+
+FAST = trajectory(point(0.0, (0.2, 0.1)), point(0.15, (0.6, -0.3)))
+
+
+@pytest.fixture
+def retiming(graph, monkeypatch):
+    limit = {'on_infeasible': 'retime', 'torque_limit_scale': 0.5}
+    client = Client(graph, monkeypatch, kp=[100.0], **limit)
+    client.robot.torque(0)
+    yield client
+    client.robot.node.trigger_shutdown()
+
+
+def test_a_goal_is_retimed_with_feedback_followed_and_succeeds(retiming):
+    client = retiming
+    handle = client.send(FAST)
+    assert handle.accepted
+    client.robot.wait_for_word('retiming')
+    client.graph.until(lambda: client.feedback, 'feedback')
+    wanted = [*WHOLE.sample(0.0).q, *WHOLE.sample(0.0).q, 0.0]  # desired, actual, time
+    close(np.divide(client.feedback[-1].sequence, SCALE), wanted)
+    stamp = 0
+    while client.robot.status[-1].message != 'following':
+        stamp += MS
+        client.robot.torque(stamp, WHOLE.sample(0.0).q)
+    end = messages.trajectory(FAST).in_order(('shoulder', 'elbow')).end.q
+    client.robot.torque(stamp + 1000 * MS, end)
+    client.robot.torque(stamp + 1001 * MS, end)
+    assert client.result(handle)[:2] == (GoalStatus.STATUS_SUCCEEDED, Code.SUCCESSFUL)
+
+
+def test_a_goal_that_is_retimed_is_canceled_or_replaced(retiming):
+    client = retiming
+    handle = client.send(FAST)
+    client.robot.wait_for_word('retiming')
+    assert client.cancel(handle) == 1
+    assert client.result(handle)[:2] == (GoalStatus.STATUS_CANCELED, Code.SUCCESSFUL)
+    first, _ = client.send(FAST), client.send(FAST)
+    assert client.result(first) == (
+        GoalStatus.STATUS_ABORTED,
+        Code.INVALID_GOAL,
+        'replaced by another goal',
+    )
+
+
+def test_a_goal_that_cannot_be_retimed_is_aborted_with_the_reason(retiming, monkeypatch):
+    client = retiming
+
+    def fail(*_, **__):
+        raise OSError('no memory')
+
+    client.robot.node.references.retiming.process.kill()
+    monkeypatch.setattr(subprocess, 'Popen', fail)
+    handle = client.send(FAST)
+    client.robot.wait_for_word('retiming')
+    future, stamp = handle.get_result_async(), 0
+    while not future.done():
+        stamp += MS
+        client.robot.torque(stamp)
+    assert client.result(handle) == (
+        GoalStatus.STATUS_ABORTED,
+        Code.INVALID_GOAL,
+        'the retiming process was not started: no memory',
+    )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from typing_extensions import override
 
 from robot_dynamics.common.errors import RobotDynamicsError, TrajectoryError
 from robot_dynamics.control import Reference, Trajectory, gravity_only, waypoint_efforts
-from robot_dynamics.control.feasibility import check_motion
+from robot_dynamics.control.feasibility import Feasibility, check_motion
 from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.limits import TOLERANCE
 from robot_dynamics.control.motions import Execution, Outcome, Phase
 from robot_dynamics.control.pose_following import PoseFollower
 from robot_dynamics.control.reference_following import ReferenceFollower
@@ -31,6 +33,10 @@ from robot_dynamics.ros.joint_state_input import UNSTAMPED, JointStateInput
 from robot_dynamics.ros.lifecycle import RobotNode
 from robot_dynamics.ros.motion_status import REJECTED
 from robot_dynamics.ros.nodes.feedforward_parts.stream_input import StreamInput
+from robot_dynamics.ros.nodes.feedforward_parts.trajectory_retiming import (
+    RETIME,
+    TrajectoryRetiming,
+)
 from robot_dynamics.ros.part import Part
 
 
@@ -43,6 +49,17 @@ class MotionState(NamedTuple):
     violations: int  # motions that a tolerance has ended
 
 
+class Retimed(NamedTuple):
+    """A trajectory that was accepted and is being retimed."""
+
+    result: Future[Trajectory]
+    execution: Execution | None  # None: it is not followed, only published with its torques
+    header: Header
+    stamp: int  # ns, of its start; 0: once it is computed
+    tolerances: Tolerances
+    reasons: str  # why it is infeasible
+
+
 class ReferenceInput(Part):
     """Part of a node: passes valid motions to a follower, and reports those that are rejected.
 
@@ -53,6 +70,7 @@ class ReferenceInput(Part):
     Attributes:
         follower: chooses the reference for every joint state.
         streams: the part that receives streams.
+        retiming: the part that computes the fastest motions, for `on_infeasible: retime`.
     """
 
     follower: ReferenceFollower  # of the present robot
@@ -86,12 +104,20 @@ class ReferenceInput(Part):
         self.streams = node.add(
             StreamInput(node, lambda: self.follower, self._check_ready, report, enabled)
         )
+        self.retiming = node.add(TrajectoryRetiming(node))
+        self._retimed: Retimed | None = None
+
+    @override
+    def restart(self) -> None:
+        """Forget a trajectory that is being retimed."""
+        self._retimed = None
 
     def follow(self, model: RobotModel, settings: Settings, friction: FrictionModel) -> None:
         """Hold the arm at its next state."""
         timeout = self._node.parameters.input_timeout
         if self._node.arm is not None:
             self.follower.release('the robot description has changed')
+        self._retimed = None
         self.follower = ReferenceFollower(
             model, settings.start_tolerance, timeout, self._stopping_time
         )
@@ -131,6 +157,7 @@ class ReferenceInput(Part):
 
     def stop(self, reason: str) -> None:
         """End every motion: decelerate, then hold."""
+        self._retimed = None
         self.follower.stop(reason)
         self._report('', '')
 
@@ -163,7 +190,9 @@ class ReferenceInput(Part):
             state: the robot's.
             returned: whether joint states were missing before it.
         """
-        return self.follower.reference(state, returned)
+        rejected = self._take_retimed()
+        reference, dropped = self.follower.reference(state, returned)
+        return reference, rejected or dropped
 
     @property
     def placed(self) -> bool:
@@ -234,8 +263,9 @@ class ReferenceInput(Part):
         return self.doing != before.doing
 
     def was_rejected(self, before: MotionState) -> bool:
-        """Return whether the trajectory of before was rejected at its start since."""
-        return before.was_open and before.execution.outcome is Outcome.REJECTED
+        """Return whether the trajectory of before was rejected since, though it was accepted."""
+        outcome = before.execution.outcome
+        return before.was_open and outcome in (Outcome.REJECTED, Outcome.NOT_RETIMED)
 
     def was_violated(self, before: MotionState) -> bool:
         """Return whether a tolerance has ended a motion since."""
@@ -271,14 +301,20 @@ class ReferenceInput(Part):
         trajectory = messages.trajectory(message, node.parameters.interpolation)
         if not node.parameters.allow_partial_joints_goal:
             trajectory = trajectory.in_order(arm.model.joint_names)
-        speed, warning = self._feasible_speed(trajectory)
+        stamp = messages.nanoseconds(message.header.stamp)
+        found = self._feasibility(trajectory)
+        if node.parameters.on_infeasible == RETIME and not found.feasible:
+            rest = self._rest(trajectory, stamp)
+            if rest is not None:
+                return self._retime(message.header, trajectory, rest, tolerances, found)
+        speed, warning = self._feasible_speed(found)
         if speed < 1:
             trajectory = trajectory.at_speed(speed)
-        stamp = messages.nanoseconds(message.header.stamp)
         if self._enabled():
             complete = self.follower.follow(trajectory, stamp, tolerances)
         else:
             complete = self.follower.check(trajectory, stamp)
+        self._retimed = None
         if warning:
             node.count_event('trajectory infeasible')
             node.get_logger().warning(f'trajectory infeasible, {warning}')
@@ -303,34 +339,126 @@ class ReferenceInput(Part):
         self._node.get_logger().error(f'trajectory rejected: {reason}')
         self._report(f'trajectory rejected: {reason}', REJECTED)
 
-    def _feasible_speed(self, trajectory: Trajectory) -> tuple[float, str]:
-        """Return the share of its speed at which a trajectory is to be followed, and a warning.
-
-        Raises TrajectoryError if it needs torques beyond the limits, and is not to be followed.
-        """
+    def _feasibility(self, trajectory: Trajectory) -> Feasibility:
+        """Compare the torques of a trajectory with the limits, and its velocities if it adapts."""
         node = self._node
-        choice = node.parameters.on_infeasible
         complete, start = self.follower.completed(trajectory)
-        found = check_motion(
+        adapts = node.parameters.on_infeasible in ('slow_down', RETIME)
+        return check_motion(
             node.arm,
             complete,
             start.q,
             self._settings.limits.effort,
             # Other violations of velocity limits are rejected by the follower.
-            None if choice == 'slow_down' else np.full(len(start.q), np.inf),
+            None if adapts else np.full(len(start.q), np.inf),
             FrictionWithOffset(self._friction, self._settings.offset),
             node.parameters.corner_time,
         )
+
+    def _feasible_speed(self, found: Feasibility) -> tuple[float, str]:
+        """Return the share of its speed at which a trajectory is to be followed, and a warning.
+
+        A trajectory that is not retimed, since it begins or ends in motion, is slowed down.
+
+        Raises TrajectoryError if it needs torques beyond the limits, and is not to be followed.
+        """
+        choice = self._node.parameters.on_infeasible
         if found.feasible:
             return 1.0, ''
         reasons = '; '.join(found.reasons)
         if choice == 'reject':
             raise TrajectoryError(reasons + self.follower.speed.remark)
-        if choice == 'slow_down' and found.obstacle:
+        if choice != 'follow' and found.obstacle:
             raise TrajectoryError(found.obstacle)
-        speed = found.speed if choice == 'slow_down' else 1.0
+        speed = 1.0 if choice == 'follow' else found.speed
         action = f'followed at {speed:.1%} of its speed' if speed < 1 else 'torques are clamped'
         return speed, f'{action}: {reasons}'
+
+    # -- retiming -----------------------------------------------------------------------------
+
+    def _rest(self, trajectory: Trajectory, stamp: int) -> Reference | None:
+        """Return the reference (n,), at rest, at which a trajectory begins.
+
+        None if it begins or ends in motion.
+        """
+        last = trajectory.waypoint(-1).qd
+        ends_at_rest = last is None or (np.abs(last) <= TOLERANCE).all()
+        return self.follower.rest_at(stamp) if ends_at_rest else None
+
+    def _retime(
+        self,
+        header: Header,
+        trajectory: Trajectory,
+        rest: Reference,
+        tolerances: Tolerances,
+        found: Feasibility,
+    ) -> None:
+        """Accept an infeasible trajectory, and retime it; the present reference is held meanwhile.
+
+        Raises:
+            RobotDynamicsError: why it is rejected.
+        """
+        if found.speed == 0:
+            raise TrajectoryError(found.obstacle)
+        follower, stamp = self.follower, messages.nanoseconds(header.stamp)
+        complete = follower.path_from(rest, trajectory, stamp)
+        if stamp <= follower.now:
+            stamp, header = 0, Header(frame_id=header.frame_id)
+        friction = FrictionWithOffset(self._friction, self._settings.offset)
+        self._retimed = Retimed(
+            self.retiming.begin(
+                self._node.arm, complete, self._settings.limits.effort, friction, rest.q
+            ),
+            follower.expect(stamp) if self._enabled() else None,
+            header,
+            stamp,
+            tolerances,
+            '; '.join(found.reasons),
+        )
+        self._report('', '')
+
+    def _take_retimed(self) -> str:
+        """Follow a trajectory once it is retimed; return why it is rejected, or ''."""
+        retimed, follower = self._retimed, self.follower
+        if retimed is None:
+            return ''
+        execution = retimed.execution
+        if execution is not None and execution.outcome is not None:
+            self._retimed = None  # stopped, or replaced
+            return ''
+        waits = execution is not None and retimed.stamp <= follower.now and not follower.rests
+        if waits or not retimed.result.done():
+            return ''
+        self._retimed, ended = None, Outcome.NOT_RETIMED
+        try:
+            fastest, ended = retimed.result.result(), Outcome.REJECTED
+            self._follow_retimed(retimed, fastest)
+        except RobotDynamicsError as error:
+            if execution is None:
+                self.reject_trajectory(error)
+                return ''
+            execution.conclude(ended, str(error))
+            self._node.count_event('trajectory rejected')
+            return f'trajectory rejected: {error}'
+        return ''
+
+    def _follow_retimed(self, retimed: Retimed, fastest: Trajectory) -> None:
+        """Follow a trajectory that was retimed, or only check it; publish it with its torques.
+
+        Raises:
+            TrajectoryError: it does not begin where the arm is, or is beyond a limit.
+        """
+        stamp = retimed.stamp if retimed.stamp > self.follower.now else 0
+        if retimed.execution is None:
+            complete = self.follower.check(fastest, stamp)
+        else:
+            complete = self.follower.fulfil(fastest, stamp, retimed.tolerances)
+        self._node.count_event('trajectory infeasible')
+        self._node.get_logger().warning(
+            f'trajectory infeasible, retimed to {fastest.duration:.3f} s: {retimed.reasons}'
+        )
+        if self._filled_out.get_subscription_count() > 0:
+            self._publish_efforts(retimed.header, complete)
 
     def _check_ready(self) -> None:
         if self._settings.law is gravity_only:
