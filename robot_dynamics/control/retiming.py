@@ -53,6 +53,7 @@ STILL = 1e-9  # rad/s or m/s
 SHARP = 1e-3  # of unit tangents beside a corner
 BESIDE = (1.0, 0.5, -0.5, -1.0)  # of half a window, back and ahead
 UNBOUNDED = 1e12  # of the square of a speed
+SLOW, FAST = 1e-8, 1e6  # least and largest square of a speed at which friction is taken
 TINY = 1e-12  # coefficients of rows below are zero
 SPEEDS = (0.0, 1e-3, 0.25, 0.5, 0.75, 1.0)  # shares of the largest, at which friction is taken
 
@@ -291,8 +292,11 @@ def _law(arm: Dynamics, path: CubicSpline, limits: _Limits, window: float) -> PP
 
     count = int(np.clip(np.ceil(path.x[-1] / INTERVAL), FEWEST, MOST))
     s = np.linspace(0.0, path.x[-1], count + 1)
-    rows = _rows(arm, path, limits, s)
-    x = _fastest(_intervals(rows, s[1], []), s[1])
+    # Viscous friction is taken at the speeds of the law before.
+    x = np.full(len(s), FAST)
+    for _ in range(1 + limits.friction.coefficients['viscous'].any()):
+        x = _fastest(_intervals(_rows(arm, path, limits, s, x), s[1], []), s[1])
+    rows = _rows(arm, path, limits, s, x)
     # In half a window a point moves so many intervals at most.
     far = 0.5 * window * np.sqrt(x) / s[1]
     beside = [np.rint(share * far).astype(int) for share in BESIDE]
@@ -331,8 +335,8 @@ def _fastest(rows: _Rows, h: float) -> Array:
     return x
 
 
-def _rows(arm: Dynamics, path: CubicSpline, limits: _Limits, s: Array) -> _Rows:
-    """Return the limits at the arc lengths s of a grid.
+def _rows(arm: Dynamics, path: CubicSpline, limits: _Limits, s: Array, x: Array) -> _Rows:
+    """Return the limits at the arc lengths s of a grid, with friction at about x (points,).
 
     Raises:
         TrajectoryError: a posture needs more than an effort limit at rest.
@@ -344,23 +348,34 @@ def _rows(arm: Dynamics, path: CubicSpline, limits: _Limits, s: Array) -> _Rows:
     gravity, none = arm.gravity_torque(q), np.zeros_like(q)
     a = arm.inverse_dynamics(q, none, dq) - gravity
     b = arm.inverse_dynamics(q, dq, ddq) - gravity
-    least, most = _friction_range(limits, dq, cap, gravity)
-    above, below = limits.effort - gravity - most, limits.effort + gravity + least
+    least, largest = _dry_friction(limits, dq, x, gravity)
+    above, below = limits.effort - gravity - largest, limits.effort + gravity + least
     short = np.minimum(above, below)
     if (short < 0).any():
         i, j = np.unravel_index(int(np.argmin(short)), short.shape)
-        load = gravity[i, j] + (most if above[i, j] < below[i, j] else least)[i, j]
+        load = gravity[i, j] + (largest if above[i, j] < below[i, j] else least)[i, j]
         raise TrajectoryError(
             f'no speed is feasible: joint {arm.model.joint_names[j]!r} needs {load:.6g} '
             f'{arm.model.effort_units[j]} against gravity and friction in the posture '
             f'{_text(q[i])}; its limit is {limits.effort[j]:.6g}, the margin taken off'
         )
+    viscous = limits.friction.coefficients['viscous'] * dq
+    up, down = (np.maximum(side * viscous, 0.0) for side in (1.0, -1.0))
+    # Viscous friction v sqrt(x) is at most v (sqrt(x_0) + x / sqrt(x_0)) / 2, and equal at x_0: x,
+    # but no more than the limits allow it by itself. It is not counted on to brake.
+    with np.errstate(divide='ignore', invalid='ignore'):
+        alone = np.concatenate([above / up, below / down], axis=1)
+    alone = np.where(np.isnan(alone), np.inf, alone).min(axis=1)
+    root = np.sqrt(np.clip(x, SLOW, np.maximum(np.square(alone), SLOW)))[:, None]
+    above, below = above - 0.5 * up * root, below - 0.5 * down * root
     A = np.broadcast_to(limits.acceleration, q.shape)
     d = np.concatenate([above, below, A, A], axis=1)
     bounded = np.isfinite(d).all(axis=0)
     return _Rows(
         np.concatenate([a, -a, dq, -dq], axis=1)[:, bounded],
-        np.concatenate([b, -b, ddq, -ddq], axis=1)[:, bounded],
+        np.concatenate([b + 0.5 * up / root, -b + 0.5 * down / root, ddq, -ddq], axis=1)[
+            :, bounded
+        ],
         d[:, bounded],
         cap,
     )
@@ -389,13 +404,16 @@ def _intervals(rows: _Rows, h: float, beside: list[Array]) -> _Rows:
     )
 
 
-def _friction_range(limits: _Limits, dq: Array, cap: Array, load: Array) -> tuple[Array, Array]:
-    """Return the least and the most friction (k, n) at speeds along the path up to the largest.
+def _dry_friction(limits: _Limits, dq: Array, x: Array, load: Array) -> tuple[Array, Array]:
+    """Return the least and the most friction (points, n) without its viscous part.
 
     At rest it is none, so that it is not counted on to brake.
     """
-    fastest = dq * np.sqrt(np.minimum(cap, 1e6))[:, None]
-    values = np.array([limits.friction.torque(share * fastest, load) for share in SPEEDS])
+    fastest = dq * np.sqrt(x)[:, None]
+    viscous = limits.friction.coefficients['viscous'] * fastest
+    values = np.array(
+        [limits.friction.torque(share * fastest, load) - share * viscous for share in SPEEDS]
+    )
     return values.min(axis=0), values.max(axis=0)
 
 

@@ -92,6 +92,27 @@ def test_dry_friction_delays_the_start_and_is_not_counted_on_to_stop(side):
     assert fastest.duration == pytest.approx(speed * slopes + BRIEF, rel=1e-3)
 
 
+@pytest.mark.parametrize('viscous', [0.5, 8.0])
+@pytest.mark.parametrize('side', [1, -1])
+def test_viscous_friction_bounds_the_speed_that_no_limit_bounds(viscous, side):
+    """To brake it is not counted on; without it the motion would take 1.55 s."""
+    arm = mass(effort_limit=FORCE)
+    m = arm.mass_matrix(np.zeros(2))[0, 0]
+    law = coulomb_friction(np.full(2, viscous), np.zeros(2))
+    fastest = retime(
+        arm, straight(arm, 0.0, side * DISTANCE), friction=law, window=BRIEF, margin=1.0
+    )
+    assert check_feasibility(arm, fastest, friction=law).feasible
+
+    # v' = (F - k v) / m, until v^2 m / (2 F) is the way that is left
+    t, x, v = 0.0, 0.0, 0.0
+    while DISTANCE - x > v * v * m / (2 * FORCE):
+        v, x, t = v + 1e-5 * (FORCE - viscous * v) / m, x + 1e-5 * v, t + 1e-5
+    best = t + v * m / FORCE
+    # One tangent of the square root, at the speed without friction, costs up to a tenth.
+    assert best < fastest.duration < 1.12 * best
+
+
 @pytest.mark.parametrize('limits', [{'effort_limit': 40.0}, {'acceleration_limit': 5.0}], ids=str)
 def test_a_velocity_limit_gives_the_time_of_a_trapezoid(limits):
     arm, speed = mass(**limits, velocity_limit=0.5), 0.5
