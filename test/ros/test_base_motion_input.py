@@ -324,6 +324,34 @@ def test_a_sensor_without_a_quantity_is_rejected(graph, field):
     assert 'the quaternion of the orientation has the norm' in one.base.status()[1]
 
 
+def test_a_sensor_mounted_otherwise_than_in_the_urdf_is_rejected(graph):
+    """It would turn gravity round: a fixed base is nearer."""
+    one, torques = OnBase(graph, DynamicsNode), []
+    for k in range(200):
+        one.sense(SECOND + 5 * k * MS, base=-LEVEL, attitude=rotation_rpy(np.pi, 0, 0))
+        torques.append(one.torque(SECOND + 5 * k * MS)['gravity_torque'])
+    assert 'base_orientation and the pose of the sensor in the URDF' in one.base.status()[1]
+    close(torques, np.tile(one.node.arm.gravity_torque(Q), (200, 1)))
+    # An arm that hangs
+    ceiling = OnBase(graph, DynamicsNode, base_orientation=[np.pi, 0.0, 0.0])
+    for k in range(3):
+        ceiling.sense(SECOND + 5 * k * MS, base=-LEVEL, attitude=rotation_rpy(np.pi, 0, 0))
+    ceiling.torque(SECOND + 10 * MS)
+    assert ceiling.base.status() is None
+
+
+def test_a_command_without_its_twist_says_so(graph):
+    one = OnBase(graph, DynamicsNode, 'command')
+    accel = AccelStamped()
+    accel.header.frame_id = 'base'
+    set_vector(accel.accel.linear, [0.0, 0.0, 9.81])
+    for k in range(3):
+        accel.header.stamp = messages.time_message(SECOND + 5 * k * MS)
+        one.give('/base_motion/accel', accel)
+        one.torque(SECOND + 5 * k * MS)
+    assert 'no angular velocity belongs to the accelerations' in one.base.status()[1]
+
+
 # -- late, stopping, going back -------------------------------------------------------------
 
 
