@@ -205,6 +205,25 @@ def test_momentum_observer_node_finds_the_push_alone(graph, sign):
     assert 'base_motion/imu: the last motion is' in reasons['reason']
 
 
+def test_a_motion_that_returns_is_no_contact(graph):
+    """Meanwhile the observer takes the motion of the base for a push."""
+    thresholds = {'thresholds__noise': [0.1], 'thresholds__level': [2.0]}
+    one, found = begun(graph, MomentumObserverNode, **thresholds), []
+    effort = one.moving.gravity_torque(Q, BASE)
+    for k in range(1500):
+        stamp = SECOND + k * MS
+        if k % 5 == 0 and (k < 100 or k > 500):
+            one.sense(stamp)
+        torque = one.torque(stamp, qd=np.zeros(2), effort=effort)
+        found.append(np.zeros(2) if torque is None else torque)
+    assert np.abs(found[450]).max() > 0.3
+    close(found[-1], 0.0, 1e-8)
+    kinds = [contact.message for contact in one.contacts]
+    assert set(kinds) == {'none', 'unknown'}
+    assert kinds[-1] == 'none'
+    assert 'gap between joint states' not in one.counts()
+
+
 def test_odometry_and_commands_give_the_same_torque(graph):
     one = OnBase(graph, DynamicsNode, 'odometry')
     v = np.cross(TURN, POSITION)  # of a base that turns about its origin, leaning
