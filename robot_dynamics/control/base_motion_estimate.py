@@ -8,6 +8,7 @@ or return.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -83,7 +84,8 @@ class BaseMotionEstimate:
     def restart(self) -> None:
         """Drop all samples; the next motion is not faded."""
         self._samples: deque[MotionSample] = deque()
-        self._weight: Array | None = None
+        self._weight: Array | None = None  # of the last sample with an attitude
+        self._rest: Array | None = None  # gravity vector in base axes of the tilt
         self.lost, self.fading = '', False
         self._last: tuple[int, Array] | None = None  # stamp [ns] and motion
         self._from = ''  # where it was from: samples, or a fallback
@@ -125,6 +127,7 @@ class BaseMotionEstimate:
             gravity: (3,) gravity vector in the base frame, of a base that is fixed.
         """
         live, before = self._live(stamp), self._from
+        self._lean(stamp, live is not None)
         wanted = self._at_rest(gravity) if live is None else live
         self._from = 'samples' if live is not None else self.fallback
         if self._last is not None and stamp < self._last[0]:
@@ -136,6 +139,15 @@ class BaseMotionEstimate:
         motion = wanted + min(left, 1.0) * self._offset if self.fading else wanted
         self._last = stamp, motion
         return motion.copy()
+
+    def _lean(self, stamp: int, known: bool) -> None:
+        """Use the last attitude; where samples are not used, approach it, without a jump."""
+        before = self._last
+        if known or self._weight is None or self._rest is None or before is None:
+            self._rest = self._weight
+        else:
+            share = -math.expm1(-max(stamp - before[0], 0) / (FADE * SECOND))
+            self._rest = self._rest + share * (self._weight - self._rest)
 
     def _live(self, stamp: int) -> Array | None:
         """Return the motion of the samples at a stamp; None if there is none, and set `lost`."""
@@ -177,5 +189,5 @@ class BaseMotionEstimate:
         return self._weight if self.settings.fallback == TILT else None
 
     def _at_rest(self, gravity: Array) -> Array:
-        weight = self._tilt()
+        weight = None if self._tilt() is None else self._rest
         return BaseMotion.at_rest(gravity=gravity if weight is None else weight).array()

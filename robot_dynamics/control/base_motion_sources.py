@@ -28,6 +28,7 @@ REST_RATE, REST_CHANGE = 0.1, 0.5  # rad/s and m/s^2: less is no motion
 NEAR, NEAR_LEAST = 0.1, 0.5  # of gravity, and m/s^2: error of a sensor at rest
 AMONG = 2.0  # times gravity, or that part of it: a sensor that may move
 UPRIGHT = 0.3  # of gravity: error of an attitude
+LEAN = np.pi / 3  # rad, of a base at the beginning: more is a sensor mounted otherwise
 
 
 class BaseMotionError(RobotDynamicsError, ValueError):
@@ -52,6 +53,7 @@ class InertialSource:
     def restart(self) -> None:
         """Begin anew with the next measurement."""
         self._stamps, self._filter, self._weight = _Stamps(), LowPass(), WeightCheck()
+        self._stands = False  # whether the direction of gravity was once as expected
 
     def add(
         self,
@@ -61,6 +63,7 @@ class InertialSource:
         mounting: Mounting,
         gravity: ArrayLike,
         attitude: ArrayLike | None = None,
+        base_gravity: ArrayLike | None = None,
     ) -> MotionSample | None:
         """Return the motion of the base; None of the first measurement, and after a gap.
 
@@ -73,10 +76,12 @@ class InertialSource:
             mounting: of the sensor.
             gravity: (3,) gravity vector in the world, m/s^2.
             attitude: (3, 3) R_ws of the sensor in the world, if it is known.
+            base_gravity: (3,) gravity vector in the base frame where the base stands as
+                described, of which the first measurements are within 60 degrees; None: unknown.
 
         Raises:
             BaseMotionError: a value is out of range, the stamp is not later than the last one,
-                or acceleration or attitude contradict gravity.
+                another sensor sent the last one, or acceleration or attitude contradict gravity.
         """
         w = bounded('angular velocity', angular_velocity, FASTEST, 'rad/s')
         f = bounded('acceleration', proper_acceleration, HARDEST, 'm/s^2')
@@ -84,13 +89,16 @@ class InertialSource:
         if attitude is not None:
             # g_s = R_ws^T g_w
             weight = np.asarray(attitude, dtype=float).T @ np.asarray(gravity, dtype=float)
-        step = self._stamps.step(stamp, self.settings.age_limit)
+        step = self._stamps.step(stamp, self.settings.age_limit, mounting)
         if step is None:
             self._filter.reset()
             self._weight = WeightCheck()
-        if fault := self._weight.fault(stamp, w, f, float(np.linalg.norm(gravity)), weight):
+        size = float(np.linalg.norm(gravity))
+        down = None if self._stands else _down(mounting, base_gravity)
+        if fault := self._weight.fault(stamp, w, f, size, weight, down):
             self._filter.reset()
             raise BaseMotionError(fault)
+        self._stands = self._stands or self._weight.passed
         found = self._filter.update([*w, *f], step or 0.0, self.settings.low_pass)
         if found is None:
             return None
@@ -113,6 +121,7 @@ class OdometrySource:
     def restart(self) -> None:
         """Begin anew with the next measurement."""
         self._stamps, self._filter = _Stamps(), LowPass()
+        self._stands = False
 
     def add(
         self,
@@ -121,6 +130,7 @@ class OdometrySource:
         attitude: ArrayLike,
         mounting: Mounting,
         gravity: ArrayLike,
+        base_gravity: ArrayLike | None = None,
     ) -> MotionSample | None:
         """Return the motion of the base; None of the first measurement, and after a gap.
 
@@ -130,23 +140,34 @@ class OdometrySource:
             attitude: (3, 3) R_ws of the frame in the world.
             mounting: of the frame.
             gravity: (3,) gravity vector in the world, m/s^2.
+            base_gravity: as for `InertialSource.add`, of the first attitude.
 
         Raises:
-            BaseMotionError: a value is out of range, or the stamp is not later than the last one.
+            BaseMotionError: a value is out of range, the stamp is not later than the last one,
+                another frame sent the last one, or the attitude contradicts gravity.
         """
         row = np.asarray(twist, dtype=float)
         w = bounded('angular velocity', row[:3], FASTEST, 'rad/s')
         v = bounded('velocity', row[3:], FASTEST_POINT, 'm/s')
-        step = self._stamps.step(stamp, self.settings.age_limit)
+        R, place = np.asarray(attitude, dtype=float), mounting._asdict()
+        # g_b = R_bs R_ws^T g_w
+        weight = mounting.orientation @ (R.T @ np.asarray(gravity, dtype=float))
+        if base_gravity is not None and not self._stands:
+            if _leans(-weight, base_gravity):
+                raise BaseMotionError(
+                    f'gravity is {_text(weight)} m/s^2 in the base frame by the orientation, and '
+                    f'{_text(np.asarray(base_gravity))} by gravity and base_orientation; '
+                    'expected less than 60 degrees between them: an orientation in axes with z '
+                    'up (REP 103), and the frame mounted as in the URDF'
+                )
+            self._stands = True
+        step = self._stamps.step(stamp, self.settings.age_limit, mounting)
         if step is None:
             self._filter.reset()
         found = self._filter.update([*w, *v], step or 0.0, self.settings.low_pass)
         if found is None:
             return None
-        R, place = np.asarray(attitude, dtype=float), mounting._asdict()
         motion = BaseMotion.from_odometry(*found, R, **place, gravity=gravity)
-        # g_b = R_bs R_ws^T g_w
-        weight = mounting.orientation @ (R.T @ np.asarray(gravity, dtype=float))
         return MotionSample(stamp, motion.array(), weight)
 
 
@@ -169,6 +190,17 @@ class CommandSource:
         self._twists: list[tuple[int, Array]] = []  # stamp [ns], (3,) in base axes
         self._acceleration: tuple[int, Array, Array, Mounting] | None = None
         self._period = 0  # ns
+        self._apart = 0  # ns, between the last acceleration and the angular velocity, unmatched
+        self._stands = False
+
+    @property
+    def missing(self) -> str:
+        """Which part of the motion is missing, or ''."""
+        if self._acceleration is None:
+            return 'no acceleration belongs to the angular velocities' * bool(self._twists)
+        if not self._twists:
+            return 'no angular velocity belongs to the accelerations'
+        return _unmatched(self._apart) if self._apart else ''
 
     def add_twist(
         self, stamp: int, angular_velocity: ArrayLike, mounting: Mounting
@@ -198,6 +230,7 @@ class CommandSource:
         proper_acceleration: ArrayLike,
         mounting: Mounting,
         gravity: ArrayLike,
+        base_gravity: ArrayLike | None = None,
     ) -> MotionSample | None:
         """Return the motion of the base, if the angular velocity that belongs to it is known.
 
@@ -207,6 +240,7 @@ class CommandSource:
             proper_acceleration: (3,) of its origin, likewise: 9.81 upwards at rest, m/s^2.
             mounting: of the frame.
             gravity: (3,) gravity vector in the world, m/s^2.
+            base_gravity: as for `InertialSource.add`.
 
         Raises:
             BaseMotionError: a value is out of range, the stamp is not later than the last one,
@@ -220,9 +254,12 @@ class CommandSource:
             self._twists = [twist for twist in self._twists if self._near(stamp, twist[0])]
         self._period = round((step or 0.0) * SECOND)
         w = self._twists[-1][1] if self._twists else np.zeros(3)
-        if fault := self._weight.fault(stamp, w, f, float(np.linalg.norm(gravity))):
+        size = float(np.linalg.norm(gravity))
+        down = None if self._stands else _down(mounting, base_gravity)
+        if fault := self._weight.fault(stamp, w, f, size, down=down):
             self._acceleration = None
             raise BaseMotionError(fault)
+        self._stands = self._stands or self._weight.passed
         self._acceleration = stamp, wd, f, mounting
         return self._matched()
 
@@ -236,11 +273,9 @@ class CommandSource:
         at, w = min(self._twists, key=lambda twist: abs(twist[0] - stamp))
         apart = abs(at - stamp)
         if not self._near(at, stamp):
-            raise BaseMotionError(
-                f'acceleration and nearest angular velocity are {apart / SECOND:.3g} s apart; '
-                'expected less than a period'
-            )
-        if apart and apart >= self._period:
+            raise BaseMotionError(_unmatched(apart))
+        self._apart = apart if apart >= self._period else 0
+        if self._apart:
             return None
         R = mounting.orientation
         motion = BaseMotion.from_imu(R.T @ w, f, wd, **mounting._asdict())
@@ -251,17 +286,28 @@ class WeightCheck:
     """Check whether an acceleration at rest is that of the weight, of one stream.
 
     Until the sensor has once been at rest, an acceleration of half to twice the weight counts as
-    that of a sensor that moves, and others are rejected.
+    that of a sensor that moves, and others are rejected: that of the first sample, and then the
+    mean of each half of a second.
+
+    Attributes:
+        passed: whether the sensor has been at rest, with the acceleration of the weight.
     """
 
     def __init__(self) -> None:
-        self._begun: int | None = None  # stamp [ns] of the present rest
-        self._first, self._sum, self._count = np.zeros(3), np.zeros(3), 0
-        self._fault: str | None = None  # '' without one; None before the first sample
-        self._passed = False
+        self.passed = False
+        self._all: _Mean | None = None  # of all samples of the present half of a second
+        self._rest: _Mean | None = None  # of those of the present rest
+        self._rested = False  # whether the fault is that at rest
+        self._fault = ''
 
     def fault(
-        self, stamp: int, w: Array, f: Array, gravity: float, weight: Array | None = None
+        self,
+        stamp: int,
+        w: Array,
+        f: Array,
+        gravity: float,
+        weight: Array | None = None,
+        down: Array | None = None,
     ) -> str:
         """Take one measurement; return how the acceleration contradicts the weight, or ''.
 
@@ -271,27 +317,55 @@ class WeightCheck:
             f: (3,) proper acceleration, m/s^2.
             gravity: size of the gravity vector, m/s^2.
             weight: (3,) gravity vector in the axes of the sensor by its attitude, if known.
+            down: likewise as base and mounting are described, if it is to be about that.
         """
-        if self._passed:
+        if self.passed:
             return ''
-        size = float(np.linalg.norm(f))
-        if self._fault is None:
-            may_move = gravity / AMONG - NEAR_LEAST <= size <= AMONG * gravity + NEAR_LEAST
-            self._fault = '' if may_move else _weightless(size, gravity)
-        if (
-            self._begun is None
-            or np.linalg.norm(w) > REST_RATE
-            or np.linalg.norm(f - self._first) > REST_CHANGE
-        ):
-            self._begun, self._first, self._sum, self._count = stamp, f.copy(), np.zeros(3), 0
-        self._sum, self._count = self._sum + f, self._count + 1
-        if stamp - self._begun >= REST_TIME * SECOND:
-            self._fault = _fault_at_rest(self._sum / self._count, gravity, weight)
-            self._passed = not self._fault
+        if self._all is None or self._all.seconds(stamp) >= REST_TIME:
+            mean = f if self._all is None else self._all.value
+            self._all = _Mean(stamp, f)
+            if not self._rested:
+                self._fault = _fault_in_motion(mean, gravity, down)
+        self._all.add(f)
+        moves = np.linalg.norm(w) > REST_RATE
+        if self._rest is None or moves or np.linalg.norm(f - self._rest.first) > REST_CHANGE:
+            self._rest = _Mean(stamp, f)
+        self._rest.add(f)
+        if self._rest.seconds(stamp) >= REST_TIME:
+            self._rested = True
+            self._fault = _fault_at_rest(self._rest.value, gravity, weight, down)
+            self.passed = not self._fault
         return self._fault
 
 
-def _fault_at_rest(f: Array, gravity: float, weight: Array | None) -> str:
+class _Mean:
+    """Mean of vectors from a time on."""
+
+    def __init__(self, stamp: int, first: Array):
+        self._begun, self.first = stamp, first.copy()
+        self._sum, self._count = np.zeros(3), 0
+
+    def add(self, x: Array) -> None:
+        self._sum, self._count = self._sum + x, self._count + 1
+
+    def seconds(self, stamp: int) -> float:
+        """Return the time until a stamp [ns], s."""
+        return (stamp - self._begun) / SECOND
+
+    @property
+    def value(self) -> Array:
+        return self._sum / self._count
+
+
+def _fault_in_motion(f: Array, gravity: float, down: Array | None) -> str:
+    """Return how an acceleration contradicts the weight even of a base that moves, or ''."""
+    size = float(np.linalg.norm(f))
+    if not gravity / AMONG - NEAR_LEAST <= size <= AMONG * gravity + NEAR_LEAST:
+        return _weightless(size, gravity)
+    return _otherwise(f, down)
+
+
+def _fault_at_rest(f: Array, gravity: float, weight: Array | None, down: Array | None) -> str:
     """Return how the mean acceleration at rest contradicts the weight, or ''."""
     size = float(np.linalg.norm(f))
     if abs(size - gravity) > max(NEAR * gravity, NEAR_LEAST):
@@ -302,7 +376,32 @@ def _fault_at_rest(f: Array, gravity: float, weight: Array | None) -> str:
             'orientation; expected an orientation in axes with z up (REP 103), '
             'orientation_covariance[0] = -1 without one, or base_motion.fallback gravity'
         )
-    return ''
+    return _otherwise(f, down)
+
+
+def _otherwise(f: Array, down: Array | None) -> str:
+    """Return how the direction of an acceleration contradicts the mounting, or ''."""
+    if down is None or not _leans(f, down):
+        return ''
+    return (
+        f'acceleration is {_text(f)} m/s^2, and at rest {_text(-down)} by gravity, '
+        'base_orientation and the pose of the sensor in the URDF; expected less than 60 degrees '
+        'between them: a sensor that is mounted as in the URDF, and the base_orientation of the '
+        'robot'
+    )
+
+
+def _down(mounting: Mounting, base_gravity: ArrayLike | None) -> Array | None:
+    """Return a gravity vector in base axes (3,) in the axes of a sensor, if it is known."""
+    if base_gravity is None:
+        return None
+    return np.asarray(mounting.orientation.T @ np.asarray(base_gravity, dtype=float))
+
+
+def _leans(f: Array, gravity: ArrayLike) -> bool:
+    """Return whether an acceleration is more than `LEAN` from that of a gravity vector."""
+    g = np.asarray(gravity, dtype=float)
+    return bool(-f @ g < np.cos(LEAN) * np.linalg.norm(f) * np.linalg.norm(g))
 
 
 def _agrees(f: Array, weight: Array, gravity: ArrayLike) -> bool:
@@ -321,35 +420,54 @@ def _weightless(size: float, gravity: float) -> str:
 
 
 class _Stamps:
-    """Stamps of one stream, which must rise."""
+    """Stamps of one stream of one sensor, which must rise."""
 
     def __init__(self) -> None:
         self._last: int | None = None
+        self._sensor: Mounting | None = None
         self._is_slow = False  # the last step was too long
 
-    def step(self, stamp: int, longest: float) -> float | None:
+    def step(self, stamp: int, longest: float, sensor: Mounting | None = None) -> float | None:
         """Return the time since the stamp before, s; None where the stream begins anew.
 
         It begins anew after a longer step in either direction.
 
         Raises:
-            BaseMotionError: the stamp is not later than the last one, or steps are too long.
+            BaseMotionError: the stamp is not later than the last one, steps are too long, or the
+                last one, just before, is of another sensor.
         """
         before = self._last
         step = None if before is None else (stamp - before) / SECOND
+        if step is not None and abs(step) <= longest and not _same(sensor, self._sensor):
+            raise BaseMotionError(
+                'sensors at two poses send measurements; expected one sensor on this topic'
+            )
         if step is not None and -longest <= step <= 0.0:
             raise BaseMotionError(
                 f'stamp {stamp / SECOND:.6f} s is {-step:.3g} s before the last one; expected '
                 'later ones'
             )
         was_slow, self._is_slow = self._is_slow, step is not None and step > longest
-        self._last = stamp
+        self._last, self._sensor = stamp, sensor
         if step is not None and was_slow and self._is_slow:
             raise BaseMotionError(
                 f'messages are {step:.3g} s apart; expected at most {longest:g} s '
                 '(base_motion.age_limit)'
             )
         return step if step is not None and 0.0 < step <= longest else None
+
+
+def _same(one: Mounting | None, other: Mounting | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return one is other or all(map(np.array_equal, one, other))
+
+
+def _unmatched(apart: int) -> str:
+    return (
+        f'acceleration and nearest angular velocity are {apart / SECOND:.3g} s apart; expected '
+        'less than a period'
+    )
 
 
 def bounded(name: str, value: ArrayLike, most: float, unit: str) -> Array:

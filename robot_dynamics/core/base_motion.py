@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
 
@@ -50,9 +50,13 @@ class BaseMotion(NamedTuple):
         Args:
             orientation: (..., 3, 3) R_wb of the base in the world.
             gravity: (3,) gravity vector in the world, m/s^2.
+
+        Raises:
+            ModelError: the orientation is no rotation matrix.
+            ShapeError: gravity is not (..., 3).
         """
         R = _rotation('orientation', orientation)
-        a = -_to_axes(R, np.asarray(gravity, dtype=float))
+        a = -_to_axes(R, _rows('gravity', gravity))
         return cls(np.zeros_like(a), np.zeros_like(a), a)
 
     @classmethod
@@ -77,13 +81,18 @@ class BaseMotion(NamedTuple):
 
         Raises:
             ModelError: the orientation is no rotation matrix.
+            ShapeError: a vector is not (..., 3).
         """
         R = _rotation('orientation', orientation)
         w, f, wd = (
-            np.einsum('...ij,...j->...i', R, np.asarray(x, dtype=float))
-            for x in (angular_velocity, proper_acceleration, angular_acceleration)
+            np.einsum('...ij,...j->...i', R, _rows(name, x))
+            for name, x in (
+                ('angular_velocity', angular_velocity),
+                ('proper_acceleration', proper_acceleration),
+                ('angular_acceleration', angular_acceleration),
+            )
         )
-        r = np.asarray(position, dtype=float)
+        r = _rows('position', position)
         # a = R f - wd x r - w x (w x r)
         return cls(w, wd, f - np.cross(wd, r) - np.cross(w, np.cross(w, r)))
 
@@ -111,11 +120,12 @@ class BaseMotion(NamedTuple):
 
         Raises:
             ModelError: attitude or orientation is no rotation matrix.
+            ShapeError: twist or twist_rate is not (..., 6), or a vector not (..., 3).
         """
-        w, v = np.split(np.asarray(twist, dtype=float), 2, axis=-1)
-        wd, vd = np.split(np.asarray(twist_rate, dtype=float), 2, axis=-1)
+        w, v = np.split(_rows('twist', twist, 6), 2, axis=-1)
+        wd, vd = np.split(_rows('twist_rate', twist_rate, 6), 2, axis=-1)
         # f = vd + w x v - R^T g: the axes of the components turn with the frame
-        weight = _to_axes(_rotation('attitude', attitude), np.asarray(gravity, dtype=float))
+        weight = _to_axes(_rotation('attitude', attitude), _rows('gravity', gravity))
         f = vd + np.cross(w, v) - weight
         return cls.from_imu(w, f, wd, orientation=orientation, position=position)
 
@@ -129,11 +139,22 @@ def zero_moment_point(wrench: ArrayLike, height: float = 0.0) -> Array:
 
     Returns:
         (..., 2) x and y in the base frame, m; NaN where the force is not upwards.
+
+    Raises:
+        ShapeError: the wrench is not (..., 6).
     """
-    n_x, n_y, _, f_x, f_y, f_z = np.moveaxis(np.asarray(wrench, dtype=float), -1, 0)
+    n_x, n_y, _, f_x, f_y, f_z = np.moveaxis(_rows('wrench', wrench, 6), -1, 0)
     # (n - p x f)_x = (n - p x f)_y = 0 at p = (x, y, height)
     normal = np.where(f_z > 0.0, f_z, np.nan)
     return np.stack([(height * f_x - n_y) / normal, (n_x + height * f_y) / normal], axis=-1)
+
+
+def _rows(name: str, value: ArrayLike, size: int = 3) -> Array:
+    """Return rows of numbers (..., size). Raises ShapeError for others."""
+    rows = np.asarray(value, dtype=float)
+    if rows.shape[-1:] != (size,):
+        raise ShapeError(f'{name} has shape {rows.shape}; it must be (..., {size})')
+    return rows
 
 
 def _to_axes(R: Array, v: Array) -> Array:

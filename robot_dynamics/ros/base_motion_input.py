@@ -134,7 +134,7 @@ class BaseMotionInput(Part):
         """Why the motion at the last stamp is that of the fallback, a sentence; or ''."""
         if not self._estimate.lost:
             return ''
-        why = self._rejection or self._estimate.lost
+        why = self._rejection or self._command.missing or self._estimate.lost
         return f'{", ".join(self._topics)}: {why}; fallback: {self._estimate.fallback}'
 
     @property
@@ -195,6 +195,7 @@ class BaseMotionInput(Part):
             self._mounting(message.header.frame_id),
             self._gravity,
             attitude,
+            self._node.arm.model.gravity,
         )
 
     def _read_odometry(self, message: Odometry) -> MotionSample | None:
@@ -205,6 +206,7 @@ class BaseMotionInput(Part):
             messages.rotation(message.pose.pose.orientation),
             self._mounting(message.child_frame_id, 'child_frame_id'),
             self._gravity,
+            self._node.arm.model.gravity,
         )
 
     def _read_acceleration(self, message: AccelStamped) -> MotionSample | None:
@@ -214,6 +216,7 @@ class BaseMotionInput(Part):
             messages.vector(message.accel.linear),
             self._mounting(message.header.frame_id),
             self._gravity,
+            self._node.arm.model.gravity,
         )
 
     def _read_twist(self, message: TwistStamped) -> MotionSample | None:
@@ -238,9 +241,11 @@ class BaseMotionInput(Part):
             return self._mountings[frame_id]
         model, name = self._node.base.model, self._node.own_frame(frame_id)
         if name not in model.frame_names:
+            frames = zip(model.frame_names, model.frame_body, strict=True)
+            fixed = [frame for frame, body in frames if body < 0]
             raise BaseMotionError(
                 f'{field} is {frame_id!r}; expected a link of the robot that is fixed to its '
-                f'base, of {", ".join(model.frame_names)}'
+                f'base, of {", ".join(fixed)}'
             )
         k = model.frame_index(name)
         if model.frame_body[k] >= 0:

@@ -161,6 +161,13 @@ class PrescribedBaseMotion:
         proper = at.xdd[..., :3] - np.asarray(gravity, dtype=float)
         return BaseMotion(*_angular(at), _in_base_axes(at.x, proper))
 
+    @property
+    def shortest(self) -> float:
+        """The shortest period of a sine or duration of a ramp, s; infinite if there is none."""
+        periods = [1 / sine.frequency for one in self._components for sine in one.sines]
+        durations = [ramp.duration for one in self._components for ramp in one.ramps]
+        return min([*periods, *durations, math.inf])
+
     # -- sums over sines and ramps, (k,) all components together ------------------------------
 
     def _sines(self, t: Array) -> tuple[Array, Array, Array]:

@@ -34,6 +34,7 @@ from robot_dynamics.simulation.joint_models.actuators import DriveState, drives_
 from robot_dynamics.simulation.joint_models.friction_step import Sliding
 from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.payloads import attached, dropped, loaded
+from robot_dynamics.simulation.prescribed_base_motion import PrescribedBaseMotion
 from robot_dynamics.simulation.steps.body import Body, Energy
 from robot_dynamics.simulation.steps.elastic_arm import ElasticArm
 from robot_dynamics.simulation.steps.energy_watch import Balance
@@ -45,6 +46,9 @@ from robot_dynamics.simulation.steps.rigid_arm import RigidArm
 # Above this energy [J] a step may overflow, which raises SimulationDiverged; NumPy's warnings are
 # switched off there only, because switching takes a tenth of the time of a step.
 OVERFLOWING = 1e10
+# Steps of a ramp of the base, and of a period: a motion that is held over a step has within 10 %
+# the change of velocity of a ramp of any start.
+FEWEST_STEPS = 5
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ class Simulator:
             NotFinite: q or qd is not finite.
             ModelError: a joint moves no inertia; a joint model has an invalid value; a payload
                 link is fixed to the base; payload links, or an integrator that keeps an energy, on
-                a moving base.
+                a moving base; a prescribed motion that changes within fewer than 5 steps.
             FrameNotFound: a link or frame does not exist.
             ValueError: the time step is not positive, or integrator or friction unknown.
         """
@@ -129,6 +133,7 @@ class Simulator:
         arm, self._unmoved = _with_friction(arm, friction, joint_models)
         self._integrator = checked_integrator(integrator)
         self._base = _held(base_motion, arm, integrator, payload_links)
+        _reject_fast(base_motion, time_step)
         self._joint_models = joint_models
         self._n = arm.model.n
         self._payload_links = tuple(payload_links)
@@ -520,6 +525,19 @@ def _held(
         return None
     _reject_on_moving_base(integrator, payload_links)
     return HeldBase(base, arm.model.gravity)
+
+
+def _reject_fast(base: MovingBase | None, time_step: float) -> None:
+    """Raise ModelError for a motion of the base that changes within few steps."""
+    if not isinstance(base, PrescribedBaseMotion):
+        return
+    # As a rounding error allows
+    if base.shortest < FEWEST_STEPS * time_step * (1 - 1e-9):
+        raise ModelError(
+            f'base_motion has a ramp or a period of {base.shortest:.3g} s, and the time step is '
+            f'{time_step:g} s; expected at least {FEWEST_STEPS} steps in each, as the motion is '
+            'held over a step'
+        )
 
 
 def _reject_on_moving_base(integrator: str, payload_links: Sequence[str]) -> None:

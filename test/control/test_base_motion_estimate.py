@@ -118,6 +118,21 @@ def test_samples_of_another_clock_or_set_back_are_not_used():
     np.testing.assert_array_equal(found[1], LEVEL)
 
 
+@pytest.mark.parametrize('late', [100, -5000])
+def test_an_attitude_of_samples_that_are_not_used_has_no_jump(late):
+    """A sensor returns leaning otherwise, too late or of another clock."""
+    one, motions = BaseMotionEstimate(IMU), []
+    give(one, [0], weight=TILTED)
+    for t in range(3000):
+        if t > 500 and t % 5 == 0:
+            give(one, [t - late], weight=TILTED * [-1, 1, 1])
+        motions.append(one.at(t * MS, GRAVITY))
+    assert one.lost
+    largest = np.abs(np.diff(motions[300:], axis=0)).max()
+    assert 0 < largest < 1.1 * 2 * TILTED[0] * 1e-3 / FADE
+    np.testing.assert_allclose(motions[-1][6:], -TILTED * [-1, 1, 1], atol=1e-3)
+
+
 def test_settings_may_change_at_any_time_without_a_jump():
     one = BaseMotionEstimate(BaseMotionSettings(source='imu', age_limit=0.01))
     give(one, [0], weight=TILTED)

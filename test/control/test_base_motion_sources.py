@@ -154,6 +154,109 @@ def test_an_attitude_in_axes_with_z_down_is_rejected():
     assert rest(InertialSource(FAST), UP, attitude=np.eye(3)) == ''
 
 
+UPSIDE_DOWN, SIDEWAYS = np.diag([1.0, -1.0, -1.0]), rotation_rpy(np.pi / 2, 0.0, 0.0)
+
+
+@pytest.mark.parametrize('attitude', [None, np.eye(3)])
+@pytest.mark.parametrize('mounted', [UPSIDE_DOWN, SIDEWAYS])
+def test_a_sensor_mounted_otherwise_than_described_is_rejected_from_the_first(mounted, attitude):
+    """It measures the weight, and its attitude, in axes that are not those of the description."""
+    f = mounted.T @ UP
+    attitude = attitude if attitude is None else attitude @ mounted
+    inertial, command = InertialSource(FAST), CommandSource(FAST)
+    for k in range(200):
+        with pytest.raises(BaseMotionError, match=r'base_orientation and the pose of the sensor'):
+            inertial.add(k * STEP, np.zeros(3), f, LEVEL, GRAVITY, attitude, GRAVITY)
+        with pytest.raises(BaseMotionError, match='expected less than 60 degrees'):
+            command.add_acceleration(k * STEP, np.zeros(3), f, LEVEL, GRAVITY, GRAVITY)
+        with pytest.raises(BaseMotionError, match=r'z up \(REP 103\)'):
+            OdometrySource(FAST).add(k, np.zeros(6), mounted, LEVEL, GRAVITY, GRAVITY)
+    # As described: on the sensor, or on the base
+    right = Mounting(mounted, np.zeros(3))
+    inertial = InertialSource(FAST)
+    for k in range(2):
+        inertial.add(k * STEP, np.zeros(3), f, right, GRAVITY, attitude, GRAVITY)
+        command = CommandSource(FAST)
+        command.add_acceleration(k * STEP, np.zeros(3), f, LEVEL, GRAVITY, mounted.T @ GRAVITY)
+        OdometrySource(FAST).add(k, np.zeros(6), mounted, LEVEL, GRAVITY, mounted.T @ GRAVITY)
+
+
+def test_a_base_that_has_stood_as_described_may_lean_by_any_angle():
+    source = InertialSource(FAST)
+    for k in range(400):
+        lean = rotation_rpy(max(k - 150, 0) * 0.01, 0.0, 0.0)
+        w = [2.0 * (k > 150), 0.0, 0.0]
+        sample = source.add(k * STEP, w, lean.T @ UP, LEVEL, GRAVITY, None, GRAVITY)
+        assert (sample is None) == (k == 0)
+    # and after a gap
+    assert source.add(600 * STEP, w, lean.T @ UP, LEVEL, GRAVITY, None, GRAVITY) is None
+    source.add(601 * STEP, w, lean.T @ UP, LEVEL, GRAVITY, None, GRAVITY)
+
+
+def reason(source, stamp, f):
+    """Return why a measurement of a sensor that turns is rejected, or ''."""
+    try:
+        source.add(stamp, [0.0, 0.0, 0.3], f, LEVEL, GRAVITY)
+    except BaseMotionError as error:
+        return str(error)
+    return ''
+
+
+@pytest.mark.parametrize('first', [0.0, 3.0])
+def test_one_wrong_acceleration_at_first_does_not_reject_a_sensor_that_never_rests(first):
+    source, why = InertialSource(FAST), []
+    for k in range(400):
+        f = first * UP if k == 0 else UP + 3.0 * np.sin(k / 20) * np.eye(3)[0]
+        why.append(reason(source, k * STEP, f))
+    assert all('acceleration' in text for text in why[: round(REST_TIME * 200)])
+    assert not any(why[round(REST_TIME * 200) :])
+
+
+def test_a_sensor_without_gravity_is_found_while_it_moves():
+    source, why = InertialSource(FAST), []
+    for k in range(400):
+        f = [6.0, 0.0, 0.0] if k < 20 else [1.5 * np.sin(k / 20), 0.0, 0.0]
+        why.append(reason(source, k * STEP, f))
+    assert not any(why[: round(REST_TIME * 200)])
+    assert all('acceleration' in text for text in why[round(REST_TIME * 200) :])
+    assert 'without gravity' in why[-1]
+
+
+def test_a_second_sensor_on_the_topic_is_rejected_and_the_first_is_used():
+    upside_down = Mounting(UPSIDE_DOWN, np.zeros(3))
+    inertial, odometry, w = InertialSource(FAST), OdometrySource(FAST), np.array([0.0, 0.0, 1.0])
+    for k in range(50):
+        t = k * STEP
+        sample = inertial.add(t, k * w, UP, LEVEL, GRAVITY)
+        with pytest.raises(BaseMotionError, match='sensors at two poses'):
+            inertial.add(t + STEP // 2, -k * w, -UP, upside_down, GRAVITY)
+        odometry.add(t, np.zeros(6), np.eye(3), LEVEL, GRAVITY)
+        with pytest.raises(BaseMotionError, match='sensors at two poses'):
+            odometry.add(t + STEP // 2, np.zeros(6), np.eye(3), upside_down, GRAVITY)
+    np.testing.assert_allclose(sample.motion[2:6], [49.0, 0.0, 0.0, 200.0], rtol=0.02)
+    np.testing.assert_allclose(sample.motion[6:], UP, atol=1e-9)
+    # Another one after a gap
+    assert inertial.add(SECOND, 0 * w, -UP, upside_down, GRAVITY) is None
+    sample = inertial.add(SECOND + STEP, 0 * w, -UP, upside_down, GRAVITY)
+    np.testing.assert_allclose(sample.motion[6:], UP)
+
+
+def test_a_command_names_the_part_that_is_missing():
+    source = CommandSource(FAST)
+    assert source.missing == ''
+    source.add_acceleration(0, np.zeros(3), UP, LEVEL, GRAVITY)
+    assert source.missing == 'no angular velocity belongs to the accelerations'
+    source.add_twist(0, np.zeros(3), LEVEL)
+    assert source.missing == ''
+    source.restart()
+    source.add_twist(0, np.zeros(3), LEVEL)
+    assert source.missing == 'no acceleration belongs to the angular velocities'
+    for k in range(4, 10):
+        source.add_acceleration(k * STEP, np.zeros(3), UP, LEVEL, GRAVITY)
+        source.add_twist((k - 3) * STEP, np.zeros(3), LEVEL)
+    assert 'are 0.015 s apart; expected less than a period' in source.missing
+
+
 def test_stamps_that_stand_still_go_back_or_are_far_apart_have_a_reason():
     for source, add in (
         (s := InertialSource(FAST), lambda t, s=s: s.add(t, np.zeros(3), UP, LEVEL, GRAVITY)),

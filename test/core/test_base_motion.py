@@ -4,8 +4,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics import BaseMotion, ModelError
+from robot_dynamics import BaseMotion, ModelError, ShapeError
 from robot_dynamics.common.spatial import rotation_rpy
+from robot_dynamics.core.base_motion import zero_moment_point
 
 G = np.array([0.0, 0.0, -9.81])
 R_BS, P_BS = rotation_rpy(0.4, -0.3, 2.0), np.array([0.2, -0.1, 0.5])
@@ -87,3 +88,19 @@ def test_rows_of_samples_give_rows():
 def test_an_orientation_that_is_no_rotation_is_rejected(R):
     with pytest.raises(ModelError, match=r'orientation is .* expected a rotation matrix'):
         BaseMotion.from_imu(np.zeros(3), -G, np.zeros(3), orientation=R)
+
+
+def test_vectors_of_another_size_are_rejected_by_name():
+    still, level = np.zeros(3), np.eye(3)
+    calls = {
+        'angular_velocity': lambda: BaseMotion.from_imu([0, 0, 0, 1], -G, still),
+        'angular_acceleration': lambda: BaseMotion.from_imu(still, -G, 0.0),
+        'position': lambda: BaseMotion.from_imu(still, -G, still, position=[1, 2]),
+        'gravity': lambda: BaseMotion.at_rest(gravity=-9.81),
+        'twist': lambda: BaseMotion.from_odometry(still, np.zeros(6), level),
+        'twist_rate': lambda: BaseMotion.from_odometry(np.zeros(6), np.zeros(7), level),
+        'wrench': lambda: zero_moment_point(still),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ShapeError, match=rf'^{name} has shape \(.*; it must be \(\.\.\., '):
+            call()

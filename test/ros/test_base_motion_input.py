@@ -205,6 +205,25 @@ def test_momentum_observer_node_finds_the_push_alone(graph, sign):
     assert 'base_motion/imu: the last motion is' in reasons['reason']
 
 
+def test_a_motion_that_returns_is_no_contact(graph):
+    """Meanwhile the observer takes the motion of the base for a push."""
+    thresholds = {'thresholds__noise': [0.1], 'thresholds__level': [2.0]}
+    one, found = begun(graph, MomentumObserverNode, **thresholds), []
+    effort = one.moving.gravity_torque(Q, BASE)
+    for k in range(1500):
+        stamp = SECOND + k * MS
+        if k % 5 == 0 and (k < 100 or k > 500):
+            one.sense(stamp)
+        torque = one.torque(stamp, qd=np.zeros(2), effort=effort)
+        found.append(np.zeros(2) if torque is None else torque)
+    assert np.abs(found[450]).max() > 0.3
+    close(found[-1], 0.0, 1e-8)
+    kinds = [contact.message for contact in one.contacts]
+    assert set(kinds) == {'none', 'unknown'}
+    assert kinds[-1] == 'none'
+    assert 'gap between joint states' not in one.counts()
+
+
 def test_odometry_and_commands_give_the_same_torque(graph):
     one = OnBase(graph, DynamicsNode, 'odometry')
     v = np.cross(TURN, POSITION)  # of a base that turns about its origin, leaning
@@ -322,6 +341,34 @@ def test_a_sensor_without_a_quantity_is_rejected(graph, field):
     one.give('/base_motion/imu', message)
     one.torque(SECOND)
     assert 'the quaternion of the orientation has the norm' in one.base.status()[1]
+
+
+def test_a_sensor_mounted_otherwise_than_in_the_urdf_is_rejected(graph):
+    """It would turn gravity round: a fixed base is nearer."""
+    one, torques = OnBase(graph, DynamicsNode), []
+    for k in range(200):
+        one.sense(SECOND + 5 * k * MS, base=-LEVEL, attitude=rotation_rpy(np.pi, 0, 0))
+        torques.append(one.torque(SECOND + 5 * k * MS)['gravity_torque'])
+    assert 'base_orientation and the pose of the sensor in the URDF' in one.base.status()[1]
+    close(torques, np.tile(one.node.arm.gravity_torque(Q), (200, 1)))
+    # An arm that hangs
+    ceiling = OnBase(graph, DynamicsNode, base_orientation=[np.pi, 0.0, 0.0])
+    for k in range(3):
+        ceiling.sense(SECOND + 5 * k * MS, base=-LEVEL, attitude=rotation_rpy(np.pi, 0, 0))
+    ceiling.torque(SECOND + 10 * MS)
+    assert ceiling.base.status() is None
+
+
+def test_a_command_without_its_twist_says_so(graph):
+    one = OnBase(graph, DynamicsNode, 'command')
+    accel = AccelStamped()
+    accel.header.frame_id = 'base'
+    set_vector(accel.accel.linear, [0.0, 0.0, 9.81])
+    for k in range(3):
+        accel.header.stamp = messages.time_message(SECOND + 5 * k * MS)
+        one.give('/base_motion/accel', accel)
+        one.torque(SECOND + 5 * k * MS)
+    assert 'no angular velocity belongs to the accelerations' in one.base.status()[1]
 
 
 # -- late, stopping, going back -------------------------------------------------------------

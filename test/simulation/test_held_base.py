@@ -297,6 +297,22 @@ def test_what_needs_a_fixed_base_is_rejected_with_the_reason(puma):
         Simulator(puma, integrator='discrete_gradient', base_motion=SHIP)
 
 
+@pytest.mark.parametrize(
+    'component',
+    [
+        MotionComponent(ramps=[Ramp(0.1013, 0.004, velocity=-1.0)]),
+        MotionComponent(ramps=[Ramp(0.1, 0.004, position=0.1)]),
+        MotionComponent(sines=[Sine(1e-4, 250.0)]),
+    ],
+)
+def test_a_motion_that_changes_within_few_steps_is_rejected(pendulum, component):
+    """Held over each step, a ramp of a millisecond is lost or four times as large in 4 ms."""
+    base = PrescribedBaseMotion(x=component)
+    with pytest.raises(ModelError, match=r'0\.004 s, and the time step is 0\.001 s; .* 5 steps'):
+        Simulator(pendulum, time_step=1e-3, base_motion=base)
+    Simulator(pendulum, time_step=0.004 / 5, base_motion=base)
+
+
 def test_a_motion_that_is_no_motion_is_rejected_and_leaves_the_state(puma):
     class Given:
         row = np.zeros((3, 3))

@@ -22,11 +22,11 @@ Offers
                                          them, unless the run is rejected
     ~/estimate_payload std_srvs/Trigger  the payload from the last states: ~/payload_estimate
 
-After a gap, a reset of the time or a change of friction the estimate begins anew, without a
-spike, and contact is unknown meanwhile, as it is without thresholds, efforts, velocities or the
-motion of a base that moves; a repeated stamp is ignored. Efforts are delayed by `velocity_lag`
-less `effort_delay`, as of velocities that are low-passed; where it is negative, the motion is
-delayed.
+After a gap, a reset of the time or a change of friction, and when the motion of a moving base
+returns, the estimate begins anew, without a spike, and contact is unknown meanwhile, as it is
+without thresholds, efforts, velocities or that motion; a repeated stamp is ignored. Efforts are
+delayed by `velocity_lag` less `effort_delay`, as of velocities that are low-passed; where it is
+negative, the motion is delayed.
 """
 
 from __future__ import annotations
@@ -144,6 +144,7 @@ class MomentumObserverNode(RobotNode):
         self._first: int | None = None  # stamp
         self._last = -1
         self._contact, self._told = UNKNOWN, -1
+        self._unknown = False  # the motion of the base at the last state
 
     def _set_up(self, arm: Dynamics) -> None:
         self._discard('robot or parameters have changed')
@@ -200,8 +201,11 @@ class MomentumObserverNode(RobotNode):
         begun = self._last < 0 or self.observer.waiting
         self._last = state.stamp
         base = self.base_motion.at(state.stamp)
+        returned = self._motion_returns()
         if not self.observer.update(t, state.q, state.qd, effort, base):
             self.detector.restart()
+            if returned:
+                return self._announce(state.stamp, UNKNOWN, 'the motion of the base is back')
             if not begun:
                 self.count_event('gap between joint states')
             return self._announce(state.stamp, UNKNOWN, 'no joint state just before')
@@ -218,6 +222,17 @@ class MomentumObserverNode(RobotNode):
         if due:
             self._publish_wrench(state.stamp, wrench.F)
         self._announce(state.stamp, contact, why, wrench.unfelt)
+
+    def _motion_returns(self) -> bool:
+        """Begin the estimate anew where the motion of the base is known again; return whether.
+
+        The external torques of the motion before are those of its fallback, too.
+        """
+        before, self._unknown = self._unknown, bool(self.base_motion.unknown)
+        returned = before and not self._unknown
+        if returned:
+            self.observer.restart()
+        return returned
 
     def _contact_at(
         self, t: float, q: Array, qd: Array, effort: Array, base: Array | None
