@@ -293,15 +293,16 @@ def _law(arm: Dynamics, path: CubicSpline, limits: _Limits, window: float) -> PP
     count = int(np.clip(np.ceil(path.x[-1] / INTERVAL), FEWEST, MOST))
     s = np.linspace(0.0, path.x[-1], count + 1)
     # Viscous friction is taken at the speeds of the law before.
-    x = np.full(len(s), FAST)
+    x, near = np.full(len(s), FAST), np.ones(len(s), dtype=int)
     for _ in range(1 + limits.friction.coefficients['viscous'].any()):
-        x = _fastest(_intervals(_rows(arm, path, limits, s, x), s[1], []), s[1])
-    rows = _rows(arm, path, limits, s, x)
+        rows = _rows(arm, path, limits, s, _largest_near(x, near))
+        x = _fastest(_intervals(rows, s[1], []), s[1])
     # In half a window a point moves so many intervals at most.
     far = 0.5 * window * np.sqrt(x) / s[1]
+    rows = _rows(arm, path, limits, s, _largest_near(x, 1 + np.ceil(far).astype(int)))
     beside = [np.rint(share * far).astype(int) for share in BESIDE]
     x = _fastest(_intervals(rows, s[1], beside), s[1])
-    if not (x[1:-1] > 0).all():
+    if not (x[1:-1] > SLOW).all():
         i = 1 + int(np.argmin(x[1:-1]))
         raise TrajectoryError(
             f'no motion passes the posture {_text(path(s[i]))}: the limits leave no speed there'
@@ -311,6 +312,15 @@ def _law(arm: Dynamics, path: CubicSpline, limits: _Limits, window: float) -> PP
     # s = s_i + sqrt(x_i) t + u t^2 / 2
     pieces = np.stack([np.diff(x) / (4 * s[1]), speed[:-1], s[:-1]])
     return PPoly(pieces, np.concatenate([[0.0], np.cumsum(T)]))
+
+
+def _largest_near(x: Array, near: Array) -> Array:
+    """Return the largest x of all points that are so `near` to a point, for each point."""
+    largest = x.copy()
+    for i, k in enumerate(near):
+        part = largest[max(i - k, 0) : i + k + 1]
+        np.maximum(part, x[i], out=part)
+    return largest
 
 
 def _fastest(rows: _Rows, h: float) -> Array:

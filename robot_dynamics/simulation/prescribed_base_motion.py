@@ -41,6 +41,7 @@ from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
 
 FREQUENCY = (1e-6, 1e3)  # Hz
 SHORTEST = 1e-3  # s, of a ramp
+FULL_TURN = 2 * math.pi  # rad, the largest offset or amplitude of an angle
 
 
 def _check(name: str, value: Any, bounds: tuple[float, float]) -> None:
@@ -124,6 +125,17 @@ class PrescribedBaseMotion:
     roll: MotionComponent = MotionComponent()
     pitch: MotionComponent = MotionComponent()
     yaw: MotionComponent = MotionComponent()
+
+    def __post_init__(self) -> None:
+        for name in ('roll', 'pitch', 'yaw'):
+            one: MotionComponent = getattr(self, name)
+            sizes = [('offset', one.offset), *(('amplitude', x.amplitude) for x in one.sines)]
+            for what, angle in sizes:
+                if abs(angle) > FULL_TURN:
+                    raise ModelError(
+                        f'{name}: {what} is {angle:g} rad; expected at most one turn, '
+                        f'{FULL_TURN:.4g}'
+                    )
 
     def coordinates(self, t: ArrayLike) -> Coordinates:
         """Return the coordinates and their derivatives at times t (...), s."""

@@ -138,6 +138,8 @@ def test_the_files_of_guide_and_configuration_are_read(tmp_path):
             'y: {ramps: [{start: 0, duration: 1, position: 1, velocity: 1}]}',
             'expected one of both',
         ),
+        ('yaw: {offset: -90}', 'yaw: offset is -90 rad; expected at most one turn, 6.283'),
+        ('roll: {sines: [{amplitude: 10, frequency: 1}]}', 'roll: amplitude is 10 rad; expected'),
         ('x: [', 'is not YAML'),
     ],
 )
