@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 WINDOW = 0.05  # s
 MARGIN = 0.95  # used share of the effort limits
+TRIES = 5  # of slowing down until nothing is exceeded
 PERIOD = 0.01  # s, between the points of the result, or
 SHARE = 0.2  # of the window, where that is shorter
 INTERVAL, FEWEST, MOST = 0.03, 150, 600  # rad or m of the grid, and its numbers
@@ -119,7 +120,12 @@ def retime(
         times += list(times[-1] + t[1:])
         points += list(np.swapaxes(rows, 0, 1)[1:])
     fastest = Trajectory(trajectory.joint_names, times, *np.swapaxes(np.array(points), 0, 1))
-    return slow_down(arm, fastest, effort_limit, velocity_limit, friction)
+    for _ in range(TRIES):  # the peaks of the slower motion may be between others
+        before = fastest
+        fastest = slow_down(arm, before, effort_limit, velocity_limit, friction)
+        if fastest is before:
+            break
+    return fastest
 
 
 class Section(NamedTuple):
@@ -301,7 +307,11 @@ def _law(arm: Dynamics, path: CubicSpline, limits: _Limits, window: float) -> PP
     far = 0.5 * window * np.sqrt(x) / s[1]
     rows = _rows(arm, path, limits, s, _largest_near(x, 1 + np.ceil(far).astype(int)))
     beside = [np.rint(share * far).astype(int) for share in BESIDE]
-    x = _fastest(_intervals(rows, s[1], beside), s[1])
+    slower = _fastest(_intervals(rows, s[1], beside), s[1])
+    # At sharp turns its grid may be too coarse for these rows, and the motion would stop there:
+    # then the whole motion is slowed down instead.
+    if (slower[1:-1] > SLOW).all():
+        x = slower
     if not (x[1:-1] > SLOW).all():
         i = 1 + int(np.argmin(x[1:-1]))
         raise TrajectoryError(
