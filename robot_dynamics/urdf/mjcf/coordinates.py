@@ -158,28 +158,37 @@ def _limits(c: Compiled, joints: Sequence[int], of: Coordinates) -> tuple[Array,
 
 
 def _efforts(c: Compiled, joints: Sequence[int], of: Coordinates) -> Array:
-    """Return the effort limits of the coordinates: the least that the file gives for the joint."""
+    """Return the effort limits of the coordinates: the least that the file gives for the joint.
+
+    A joint without an actuator and limit that others follow has the limits of their actuators.
+    """
     m, limits = c.model, np.full(c.model.njnt, np.inf)
     for j in np.flatnonzero(m.jnt_actfrclimited).tolist():
         limits[j] = _size(m.jnt_actfrcrange[j])
-    for a, j in actuated(c):
+    drives = actuated(c)
+    for a, j in drives:
         limits[j] = min(limits[j], _drive_limit(m, a) * abs(float(m.actuator_gear[a][0])))
-    return np.array([limits[joints[i]] for i in of.leads])
+    driven, efforts = {j for _, j in drives}, limits[[joints[i] for i in of.leads]]
+    for k, i in enumerate(of.leads):
+        if joints[i] not in driven and np.isinf(efforts[k]):
+            rows = [r for r in np.flatnonzero(of.S[:, k]).tolist() if joints[r] in driven]
+            # tau = S^T tau_b
+            efforts[k] = min((abs(of.S[r, k]) * limits[joints[r]] for r in rows), default=np.inf)
+    return efforts
 
 
 def _drive_limit(m: Any, a: int) -> float:
     """Return the largest force of an actuator before its gear."""
     mj = engine()
-    if m.actuator_forcelimited[a]:
-        return _size(m.actuator_forcerange[a])
+    limit = _size(m.actuator_forcerange[a]) if m.actuator_forcelimited[a] else np.inf
     is_motor = (
         int(m.actuator_gaintype[a]) == int(mj.mjtGain.mjGAIN_FIXED)
         and int(m.actuator_biastype[a]) == int(mj.mjtBias.mjBIAS_NONE)
         and int(m.actuator_dyntype[a]) == int(mj.mjtDyn.mjDYN_NONE)
     )
     if is_motor and m.actuator_ctrllimited[a]:
-        return _size(m.actuator_ctrlrange[a]) * abs(float(m.actuator_gainprm[a][0]))
-    return np.inf
+        limit = min(limit, _size(m.actuator_ctrlrange[a]) * abs(float(m.actuator_gainprm[a][0])))
+    return limit
 
 
 def _size(ends: Array) -> float:
