@@ -119,12 +119,17 @@ def compile_spec(spec_of: Any, file: Path) -> Compiled:
         spec = spec_of(mj)
         meshes = _without_assets(mj, spec)
         model = spec.compile()
+        name = file.stem if spec.modelname in UNNAMED else spec.modelname
+        model.names.decode()
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f'a name is not UTF-8 text, as MuJoCo reads any file: {error}; expected UTF-8'
+        ) from error
     except (ValueError, mj.FatalError) as error:
         raise ModelError(f'MuJoCo rejects the file: {_one_line(error)}') from error
     folder = file.parent / spec.meshdir
     bodies, joints = _names(mj, model, 'body', model.nbody), _names(mj, model, 'joint', model.njnt)
     geoms = tuple(_geoms(mj, spec, model, meshes, folder))
-    name = file.stem if spec.modelname in UNNAMED else spec.modelname
     return Compiled(name, model, bodies, joints, geoms)
 
 
@@ -189,7 +194,7 @@ def _without_assets(mj: Any, spec: Any) -> dict[int, Any]:
     _delete(spec, (mesh for name, mesh in meshes.items() if name not in kept))
     fields = {geom.hfieldname for geom in spec.geoms}
     _delete(spec, (one for one in spec.hfields if one.name not in fields))
-    for element in (*spec.geoms, *spec.sites, *spec.tendons, *spec.meshes):
+    for element in (*spec.geoms, *spec.sites, *spec.tendons, *spec.meshes, *spec.flexes):
         element.material = ''
     for elements in (spec.skins, spec.materials, spec.textures):
         _delete(spec, elements)
