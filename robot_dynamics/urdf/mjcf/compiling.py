@@ -22,6 +22,7 @@ from robot_dynamics.urdf.deviations import root_tag
 from robot_dynamics.urdf.reader import MAX_BYTES
 
 UNNAMED = '', 'MuJoCo Model'  # of files that name no model
+ALTERED = 1e-6  # relative change of an inertia that is not rounding
 STAND_IN = 0.01  # m, radius of the sphere that replaces a mesh
 
 
@@ -51,6 +52,7 @@ class Compiled:
         bodies: names of its bodies, made where the file gives none.
         joints: names of its joints, likewise.
         geoms: its shapes, without planes, height fields, ellipsoids, and meshes without a file.
+        altered: bodies with another inertia than that of their <inertial>.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Compiled:
     bodies: tuple[str, ...]
     joints: tuple[str, ...]
     geoms: tuple[Geom, ...]
+    altered: frozenset[int]
 
     def above(self, body: int) -> Iterator[int]:
         """Yield a body and those that carry it, up to the world, which is 0."""
@@ -130,7 +133,7 @@ def compile_spec(spec_of: Any, file: Path) -> Compiled:
     folder = file.parent / spec.meshdir
     bodies, joints = _names(mj, model, 'body', model.nbody), _names(mj, model, 'joint', model.njnt)
     geoms = tuple(_geoms(mj, spec, model, meshes, folder))
-    return Compiled(name, model, bodies, joints, geoms)
+    return Compiled(name, model, bodies, joints, geoms, frozenset(_altered(spec, model)))
 
 
 def reject_other_roots(file: Path) -> None:
@@ -164,6 +167,20 @@ def _names(mj: Any, model: Any, kind: str, count: int) -> tuple[str, ...]:
         return name
 
     return tuple(name or made(i) for i, name in enumerate(given))
+
+
+def _altered(spec: Any, model: Any) -> Iterator[int]:
+    """Yield the bodies whose <inertial> options of <compiler> change."""
+    for body in spec.bodies:
+        if not body.explicitinertial:
+            continue
+        xx, yy, zz, xy, xz, yz = body.fullinertia
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        moments = np.sort(body.inertia) if np.isnan(xx) else np.linalg.eigvalsh(tensor)
+        given = np.array([body.mass, *moments])
+        used = np.array([model.body_mass[body.id], *np.sort(model.body_inertia[body.id])])
+        if not np.allclose(given, used, rtol=ALTERED, atol=ALTERED * moments[2]):
+            yield body.id
 
 
 # -- meshes and shapes ------------------------------------------------------------------------

@@ -56,6 +56,9 @@ def note_omissions(
         if m.body_gravcomp[body]:
             words = 'gravity compensation of bodies (gravcomp) is left out: they have their weight'
             remarks.add(words, repr(c.bodies[body]))
+        if body in c.altered:
+            words = 'options of <compiler> replace the inertia that the file gives a body'
+            remarks.add(words, repr(c.bodies[body]))
     for name, sentence in _of_elements(c):
         remarks.add(sentence, name)
     fluid = [k for k in ('density', 'viscosity', 'wind') if np.any(getattr(m.opt, k))]

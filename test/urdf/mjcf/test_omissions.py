@@ -35,6 +35,31 @@ def test_what_is_left_out_is_named(write, joint, body, others, message):
         assert load_mjcf(write(text)).n == 1
 
 
+@pytest.mark.parametrize(
+    ('option', 'replaced'),
+    [
+        ('boundmass="3"', True),
+        ('boundinertia="0.5"', True),
+        ('inertiafromgeom="true"', True),
+        ('boundmass="0.001"', False),
+        ('balanceinertia="true" inertiafromgeom="false"', False),
+    ],
+)
+def test_inertias_that_the_compiler_replaces_are_named(write, option, replaced):
+    text = world(link('a', inside='<geom size="0.1"/>'), f'<compiler {option}/>')
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter('always')
+        load_mjcf(write(text))
+    assert [str(one.message).endswith("gives a body: 'a'") for one in found] == [True] * replaced
+
+
+def test_an_inertia_that_is_balanced_is_named(write):
+    body = '<inertial pos="0 0 0" mass="1" diaginertia="0.1 0.1 0.3"/>'
+    text = world(f'<body name="a">{body}<joint/></body>', '<compiler balanceinertia="true"/>')
+    with pytest.warns(UserWarning, match="<compiler> replace .* 'a'"):
+        load_mjcf(write(text))
+
+
 def test_a_plain_robot_causes_no_warning(write):
     with warnings.catch_warnings():
         warnings.simplefilter('error')
