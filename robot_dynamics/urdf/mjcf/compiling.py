@@ -62,6 +62,17 @@ class Compiled:
     geoms: tuple[Geom, ...]
     altered: frozenset[int]
 
+    @property
+    def active(self) -> Array:
+        """(neq,) whether equalities act, unless a flag switches all of them off."""
+        off = self.is_off('EQUALITY')
+        return np.zeros_like(self.model.eq_active0) if off else np.array(self.model.eq_active0)
+
+    def is_off(self, what: str) -> bool:
+        """Return whether <flag> switches off, for instance, 'GRAVITY'."""
+        flag = int(getattr(engine().mjtDisableBit, f'mjDSBL_{what}'))
+        return bool(self.model.opt.disableflags & flag)
+
     def above(self, body: int) -> Iterator[int]:
         """Yield a body and those that carry it, up to the world, which is 0."""
         while body > 0:

@@ -18,6 +18,8 @@ from robot_dynamics.core.model.coordinates import friction_of_coordinates
 from robot_dynamics.urdf.deviations import Remarks
 from robot_dynamics.urdf.mjcf.compiling import Compiled, engine
 
+FAR = 1e18  # rad or m: the end of a range that stands for no limit
+
 
 class Coordinates(NamedTuple):
     """The coordinate map of the joints of a robot.
@@ -68,7 +70,7 @@ def _lines(c: Compiled, joints: Sequence[int], ref: Array, remarks: Remarks) -> 
     """Return the equalities of two joints of the robot, by the one that follows."""
     m, position = c.model, {j: i for i, j in enumerate(joints)}
     lines: dict[int, Line] = {}
-    for e in np.flatnonzero(m.eq_active0 & (m.eq_type == int(engine().mjtEq.mjEQ_JOINT))):
+    for e in np.flatnonzero(c.active & (m.eq_type == int(engine().mjtEq.mjEQ_JOINT))):
         one, other = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         if one not in position:
             continue
@@ -150,7 +152,10 @@ def _limits(c: Compiled, joints: Sequence[int], of: Coordinates) -> tuple[Array,
             continue
         # low <= S q + s0 + ref <= high
         shift = of.s0[i] + m.qpos0[m.jnt_qposadr[j]]
-        low, high = sorted((float(end) - shift) / of.S[i, k] for end in m.jnt_range[j])
+        ends = [
+            float(end) if abs(end) < FAR else np.copysign(np.inf, end) for end in m.jnt_range[j]
+        ]
+        low, high = sorted((end - shift) / of.S[i, k] for end in ends)
         # Those of a follower that leave no range are not applied, as in `urdf.loading`.
         if i in of.leads or max(low, lower[k]) < min(high, upper[k]):
             lower[k], upper[k] = max(low, lower[k]), min(high, upper[k])

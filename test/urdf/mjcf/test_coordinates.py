@@ -119,3 +119,10 @@ def test_other_equalities_are_left_out_by_name(write, lines, message, n):
 def test_an_equality_that_is_not_active_has_no_effect(write):
     text = world(PAIR, equality('joint1="a" joint2="b" active="false"'))
     assert load_mjcf(write(text)).n == 3
+
+
+@pytest.mark.parametrize('line', ['<joint joint1="a" joint2="b"/>', '<weld body1="a" body2="b"/>'])
+def test_equalities_that_a_flag_switches_off_have_no_effect(write, line):
+    off = f'<option><flag equality="disable"/></option><equality>{line}</equality>'
+    model = load_mjcf(write(world(PAIR, off)))
+    assert (model.n, len(model.frame_names)) == (3, 4)

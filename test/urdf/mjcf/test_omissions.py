@@ -18,6 +18,7 @@ FIXED = '<tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon>
         ('stiffness="3"', '', '', "springs of joints are left out: 'j'"),
         ('damping="1 0.2"', '', '', "linear part alone is used: 'j'"),
         ('', 'gravcomp="1"', '', "gravcomp.* is left out: .* 'a'"),
+        ('', '', '<option><flag damper="disable"/></option>', 'flags switch off .*: damper'),
         ('', '', '<option density="1.2"/>', 'forces of a fluid are left out: density'),
         ('', '', FIXED.format(''), "tendons are left out: 't'$"),
         ('', '', FIXED.format('damping="2"'), r"tendons are left out: 't' \(with damping\)"),
