@@ -9,12 +9,17 @@ from pathlib import Path
 
 from robot_dynamics.check.sameness import Sameness, same
 from robot_dynamics.cli.options import add_gravity, add_robot, gravity_in_base, mounting, new_file
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import concise_warnings, read_robot
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.findings import Finding
 from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.reporting.numbers import plural
 from robot_dynamics.common.reporting.tables import print_table
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.urdf.loading import is_mjcf
+from robot_dynamics.urdf.mjcf.as_urdf import ARGUMENTS, robot_with_arguments
+from robot_dynamics.urdf.mjcf.loading import warn_of
+from robot_dynamics.urdf.robot_files import named
 
 MAX_JOINTS = 3  # of one kind without torque; --json lists all
 
@@ -27,7 +32,7 @@ def add_same_options(parser: argparse.ArgumentParser) -> None:
     add(
         'other',
         type=Path,
-        help='the second description, as the first; a .xacro gets the same name:=value',
+        help='the second description; a .xacro or MJCF file gets the same name:=value',
     )
     add(
         '--joints',
@@ -45,17 +50,47 @@ def same_robot(options: argparse.Namespace) -> int:
     Exit code 0: they are the same, 1: they differ, 3: they are not one robot.
     """
     joints = dict(_pair(word) for word in options.joints)
-    chosen = {'gravity': gravity_in_base(options)} if mounting(options) else {}
-    second = argparse.Namespace(
-        robot=options.other,
-        xacro_arguments=options.xacro_arguments if options.other.suffix == '.xacro' else {},
-        package_path=options.package_path,
+    first, second = (
+        _model(one, _arguments(one, other, options.xacro_arguments), options)
+        for one, other in (
+            (options.robot, options.other),
+            (options.other, options.robot),
+        )
     )
-    found = same(read_robot(options, **chosen), read_robot(second, **chosen), joints)
+    found = same(first, second, joints)
     _print(found)
     if options.json:
         write_json(options.json, found.to_json())
     return found.exit_code
+
+
+def _arguments(one: Path, other: Path, given: dict[str, str]) -> dict[str, str]:
+    """Return the arguments of one description: those that only the other takes are left out."""
+    kinds = [_kind(one), _kind(other)]
+    if not kinds[0]:
+        return {} if kinds[1] else given  # rejected, where neither takes any
+    if '' in kinds or kinds[0] == kinds[1]:
+        return given
+    return {name: x for name, x in given.items() if (name in ARGUMENTS) == (kinds[0] == 'mjcf')}
+
+
+def _kind(file: Path) -> str:
+    """Return which kind of arguments a description takes, '' for none."""
+    return 'xacro' if file.suffix == '.xacro' else 'mjcf' * is_mjcf(file)
+
+
+def _model(file: Path, arguments: dict[str, str], options: argparse.Namespace) -> RobotModel:
+    """Return a robot with the gravity of the options, else of an MJCF file, else the standard."""
+    chosen = {'gravity': gravity_in_base(options)} if mounting(options) else {}
+    if _kind(file) == 'mjcf':
+        with concise_warnings(), named(file):
+            robot = robot_with_arguments(file, arguments)
+            warn_of(robot)
+        return robot.model.with_gravity(chosen.get('gravity', robot.model.gravity))
+    one = argparse.Namespace(
+        robot=file, xacro_arguments=arguments, package_path=options.package_path
+    )
+    return read_robot(one, **chosen)
 
 
 def _pair(word: str) -> tuple[str, str]:

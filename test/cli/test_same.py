@@ -6,6 +6,8 @@ import json
 import pytest
 import urdf_text
 
+from robot_dynamics import load_urdf, write_mjcf
+
 AXES = [f'<axis xyz="{axis}"/>{urdf_text.LIMIT}' for axis in ('0 0 1', '0 1 0', '0 1 0')]
 
 
@@ -92,3 +94,38 @@ def test_a_missing_second_file_is_one_line(run, arm):
     code, output, error = run('same', arm, 'nowhere.urdf')
     assert (code, output, len(error.splitlines())) == (2, '', 1)
     assert 'nowhere.urdf' in error
+
+
+@pytest.fixture
+def mjcf(arm):
+    return write_mjcf(load_urdf(arm), arm.with_name('a.xml'))
+
+
+def test_arguments_go_to_the_descriptions_that_take_them(run, arm, mjcf):
+    text = arm.read_text()
+    macro = text.replace('<robot ', '<robot xmlns:xacro="http://www.ros.org/wiki/xacro" ', 1)
+    macro = macro.replace('>', '><xacro:arg name="top" default="wrong"/>', 1)
+    macro = macro.replace('"l3"', '"$(arg top)"')
+    file = arm.with_name('c.xacro')
+    file.write_text(macro)
+    for pair in ((arm, file), (file, arm), (file, mjcf), (mjcf, file), (file, file)):
+        assert run('same', *pair, 'top:=l3')[0] == 0
+    assert run('same', mjcf, file, 'top:=l3', 'root:=world')[0] == 0
+    for pair in ((arm, mjcf), (mjcf, arm), (mjcf, mjcf)):
+        assert run('same', *pair, 'root:=world')[0] == 0
+        code, _, error = run('same', *pair, 'root:=gone')
+        assert (code, "root is 'gone'" in error) == (2, True)
+        code, _, error = run('same', *pair, 'top:=l3')
+        assert (code, "argument 'top' is given" in error) == (2, True)
+    code, _, error = run('same', arm, arm, 'top:=l3')
+    assert (code, 'expected a .xacro file' in error) == (2, True)
+
+
+def test_the_gravity_of_an_mjcf_file_is_compared(run, arm, mjcf):
+    assert run('same', arm, mjcf)[0] == 0
+    up = arm.with_name('up.xml')
+    up.write_text(mjcf.read_text().replace('-9.81', '9.81'))
+    for pair in ((arm, up), (up, mjcf)):
+        code, output, _ = run('same', *pair)
+        assert (code, 'DIFFERS gravity base' in output) == (1, True)
+        assert run('same', *pair, '--gravity', 0, 0, -9.81)[0] == 0

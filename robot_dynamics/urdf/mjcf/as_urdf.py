@@ -42,11 +42,7 @@ def urdf_of_mjcf(file: Path, arguments: Mapping[str, str]) -> str:
     Warns:
         UserWarning: as `load_mjcf`; the gravity of the file is not the standard one.
     """
-    if unknown := sorted({*arguments} - {*ARGUMENTS}):
-        raise ModelError(
-            f'argument {unknown[0]!r} is given; an MJCF file takes {" and ".join(ARGUMENTS)}'
-        )
-    robot = read_mjcf(file, **arguments)
+    robot = robot_with_arguments(file, arguments)
     gravity = robot.model.gravity
     if np.abs(gravity - STANDARD_GRAVITY).max() > ROUNDING:
         robot.remarks.add(
@@ -56,6 +52,15 @@ def urdf_of_mjcf(file: Path, arguments: Mapping[str, str]) -> str:
         )
     warn_of(robot)
     return as_urdf(robot)
+
+
+def robot_with_arguments(file: Path, arguments: Mapping[str, str]) -> MjcfRobot:
+    """Return the robot of an MJCF file, whose arguments were read. Raises as `urdf_of_mjcf`."""
+    if unknown := sorted({*arguments} - {*ARGUMENTS}):
+        raise ModelError(
+            f'argument {unknown[0]!r} is given; an MJCF file takes {" and ".join(ARGUMENTS)}'
+        )
+    return read_mjcf(file, **arguments)
 
 
 def as_urdf(robot: MjcfRobot) -> str:

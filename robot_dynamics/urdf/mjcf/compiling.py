@@ -22,6 +22,7 @@ from robot_dynamics.urdf.deviations import root_tag
 from robot_dynamics.urdf.reader import MAX_BYTES
 
 UNNAMED = '', 'MuJoCo Model'  # of files that name no model
+ALTERED = 1e-6  # relative change of an inertia that is not rounding
 STAND_IN = 0.01  # m, radius of the sphere that replaces a mesh
 
 
@@ -51,6 +52,7 @@ class Compiled:
         bodies: names of its bodies, made where the file gives none.
         joints: names of its joints, likewise.
         geoms: its shapes, without planes, height fields, ellipsoids, and meshes without a file.
+        altered: bodies with another inertia than that of their <inertial>.
     """
 
     name: str
@@ -58,6 +60,18 @@ class Compiled:
     bodies: tuple[str, ...]
     joints: tuple[str, ...]
     geoms: tuple[Geom, ...]
+    altered: frozenset[int]
+
+    @property
+    def active(self) -> Array:
+        """(neq,) whether equalities act, unless a flag switches all of them off."""
+        off = self.is_off('EQUALITY')
+        return np.zeros_like(self.model.eq_active0) if off else np.array(self.model.eq_active0)
+
+    def is_off(self, what: str) -> bool:
+        """Return whether <flag> switches off, for instance, 'GRAVITY'."""
+        flag = int(getattr(engine().mjtDisableBit, f'mjDSBL_{what}'))
+        return bool(self.model.opt.disableflags & flag)
 
     def above(self, body: int) -> Iterator[int]:
         """Yield a body and those that carry it, up to the world, which is 0."""
@@ -119,13 +133,18 @@ def compile_spec(spec_of: Any, file: Path) -> Compiled:
         spec = spec_of(mj)
         meshes = _without_assets(mj, spec)
         model = spec.compile()
+        name = file.stem if spec.modelname in UNNAMED else spec.modelname
+        model.names.decode()
+    except UnicodeDecodeError as error:
+        raise ModelError(
+            f'a name is not UTF-8 text, as MuJoCo reads any file: {error}; expected UTF-8'
+        ) from error
     except (ValueError, mj.FatalError) as error:
         raise ModelError(f'MuJoCo rejects the file: {_one_line(error)}') from error
     folder = file.parent / spec.meshdir
     bodies, joints = _names(mj, model, 'body', model.nbody), _names(mj, model, 'joint', model.njnt)
     geoms = tuple(_geoms(mj, spec, model, meshes, folder))
-    name = file.stem if spec.modelname in UNNAMED else spec.modelname
-    return Compiled(name, model, bodies, joints, geoms)
+    return Compiled(name, model, bodies, joints, geoms, frozenset(_altered(spec, model)))
 
 
 def reject_other_roots(file: Path) -> None:
@@ -161,6 +180,20 @@ def _names(mj: Any, model: Any, kind: str, count: int) -> tuple[str, ...]:
     return tuple(name or made(i) for i, name in enumerate(given))
 
 
+def _altered(spec: Any, model: Any) -> Iterator[int]:
+    """Yield the bodies whose <inertial> options of <compiler> change."""
+    for body in spec.bodies:
+        if not body.explicitinertial:
+            continue
+        xx, yy, zz, xy, xz, yz = body.fullinertia
+        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        moments = np.sort(body.inertia) if np.isnan(xx) else np.linalg.eigvalsh(tensor)
+        given = np.array([body.mass, *moments])
+        used = np.array([model.body_mass[body.id], *np.sort(model.body_inertia[body.id])])
+        if not np.allclose(given, used, rtol=ALTERED, atol=ALTERED * moments[2]):
+            yield body.id
+
+
 # -- meshes and shapes ------------------------------------------------------------------------
 
 
@@ -189,7 +222,7 @@ def _without_assets(mj: Any, spec: Any) -> dict[int, Any]:
     _delete(spec, (mesh for name, mesh in meshes.items() if name not in kept))
     fields = {geom.hfieldname for geom in spec.geoms}
     _delete(spec, (one for one in spec.hfields if one.name not in fields))
-    for element in (*spec.geoms, *spec.sites, *spec.tendons, *spec.meshes):
+    for element in (*spec.geoms, *spec.sites, *spec.tendons, *spec.meshes, *spec.flexes):
         element.material = ''
     for elements in (spec.skins, spec.materials, spec.textures):
         _delete(spec, elements)

@@ -18,6 +18,8 @@ from robot_dynamics.core.model.coordinates import friction_of_coordinates
 from robot_dynamics.urdf.deviations import Remarks
 from robot_dynamics.urdf.mjcf.compiling import Compiled, engine
 
+FAR = 1e18  # rad or m: the end of a range that stands for no limit
+
 
 class Coordinates(NamedTuple):
     """The coordinate map of the joints of a robot.
@@ -68,7 +70,7 @@ def _lines(c: Compiled, joints: Sequence[int], ref: Array, remarks: Remarks) -> 
     """Return the equalities of two joints of the robot, by the one that follows."""
     m, position = c.model, {j: i for i, j in enumerate(joints)}
     lines: dict[int, Line] = {}
-    for e in np.flatnonzero(m.eq_active0 & (m.eq_type == int(engine().mjtEq.mjEQ_JOINT))):
+    for e in np.flatnonzero(c.active & (m.eq_type == int(engine().mjtEq.mjEQ_JOINT))):
         one, other = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         if one not in position:
             continue
@@ -150,7 +152,10 @@ def _limits(c: Compiled, joints: Sequence[int], of: Coordinates) -> tuple[Array,
             continue
         # low <= S q + s0 + ref <= high
         shift = of.s0[i] + m.qpos0[m.jnt_qposadr[j]]
-        low, high = sorted((float(end) - shift) / of.S[i, k] for end in m.jnt_range[j])
+        ends = [
+            float(end) if abs(end) < FAR else np.copysign(np.inf, end) for end in m.jnt_range[j]
+        ]
+        low, high = sorted((end - shift) / of.S[i, k] for end in ends)
         # Those of a follower that leave no range are not applied, as in `urdf.loading`.
         if i in of.leads or max(low, lower[k]) < min(high, upper[k]):
             lower[k], upper[k] = max(low, lower[k]), min(high, upper[k])
@@ -158,28 +163,37 @@ def _limits(c: Compiled, joints: Sequence[int], of: Coordinates) -> tuple[Array,
 
 
 def _efforts(c: Compiled, joints: Sequence[int], of: Coordinates) -> Array:
-    """Return the effort limits of the coordinates: the least that the file gives for the joint."""
+    """Return the effort limits of the coordinates: the least that the file gives for the joint.
+
+    A joint without an actuator and limit that others follow has the limits of their actuators.
+    """
     m, limits = c.model, np.full(c.model.njnt, np.inf)
     for j in np.flatnonzero(m.jnt_actfrclimited).tolist():
         limits[j] = _size(m.jnt_actfrcrange[j])
-    for a, j in actuated(c):
+    drives = actuated(c)
+    for a, j in drives:
         limits[j] = min(limits[j], _drive_limit(m, a) * abs(float(m.actuator_gear[a][0])))
-    return np.array([limits[joints[i]] for i in of.leads])
+    driven, efforts = {j for _, j in drives}, limits[[joints[i] for i in of.leads]]
+    for k, i in enumerate(of.leads):
+        if joints[i] not in driven and np.isinf(efforts[k]):
+            rows = [r for r in np.flatnonzero(of.S[:, k]).tolist() if joints[r] in driven]
+            # tau = S^T tau_b
+            efforts[k] = min((abs(of.S[r, k]) * limits[joints[r]] for r in rows), default=np.inf)
+    return efforts
 
 
 def _drive_limit(m: Any, a: int) -> float:
     """Return the largest force of an actuator before its gear."""
     mj = engine()
-    if m.actuator_forcelimited[a]:
-        return _size(m.actuator_forcerange[a])
+    limit = _size(m.actuator_forcerange[a]) if m.actuator_forcelimited[a] else np.inf
     is_motor = (
         int(m.actuator_gaintype[a]) == int(mj.mjtGain.mjGAIN_FIXED)
         and int(m.actuator_biastype[a]) == int(mj.mjtBias.mjBIAS_NONE)
         and int(m.actuator_dyntype[a]) == int(mj.mjtDyn.mjDYN_NONE)
     )
     if is_motor and m.actuator_ctrllimited[a]:
-        return _size(m.actuator_ctrlrange[a]) * abs(float(m.actuator_gainprm[a][0]))
-    return np.inf
+        limit = min(limit, _size(m.actuator_ctrlrange[a]) * abs(float(m.actuator_gainprm[a][0])))
+    return limit
 
 
 def _size(ends: Array) -> float:

@@ -312,7 +312,7 @@ def _home(c: Compiled, joints: Sequence[int]) -> dict[str, float]:
 def _gravity(c: Compiled, base: int) -> Array:
     """Return the gravity vector (3,) of the file in the axes of the base, m/s^2."""
     mj, m = engine(), c.model
-    if m.opt.disableflags & int(mj.mjtDisableBit.mjDSBL_GRAVITY):
+    if c.is_off('GRAVITY'):
         return np.zeros(3)
     d = mj.MjData(m)
     mj.mj_kinematics(m, d)

@@ -15,6 +15,8 @@ from robot_dynamics.urdf.mjcf.coordinates import actuated
 
 NONLINEAR = 'of damping that is no multiple of the velocity, the linear part alone is used'
 
+OFF = 'limit', 'damper', 'frictionloss'  # flags that a model does not have
+
 
 class Loop(NamedTuple):
     """An equality that closes a loop, as the arguments of a LoopClosure.
@@ -56,8 +58,15 @@ def note_omissions(
         if m.body_gravcomp[body]:
             words = 'gravity compensation of bodies (gravcomp) is left out: they have their weight'
             remarks.add(words, repr(c.bodies[body]))
+        if body in c.altered:
+            words = 'options of <compiler> replace the inertia that the file gives a body'
+            remarks.add(words, repr(c.bodies[body]))
     for name, sentence in _of_elements(c):
         remarks.add(sentence, name)
+    for name in OFF:
+        if c.is_off(name.upper()):
+            words = 'flags switch off in MuJoCo what the model has, where the file has values'
+            remarks.add(words, name)
     fluid = [k for k in ('density', 'viscosity', 'wind') if np.any(getattr(m.opt, k))]
     for name in fluid:
         remarks.add('forces of a fluid are left out', name)
@@ -86,7 +95,7 @@ def loops(c: Compiled, bodies: Collection[int]) -> Iterator[Loop]:
     kinds = {int(mj.mjtEq.mjEQ_CONNECT): 'ball', int(mj.mjtEq.mjEQ_WELD): 'rigid'}
     for e in range(m.neq):
         kind = kinds.get(int(m.eq_type[e]))
-        if kind is None or not m.eq_active0[e]:
+        if kind is None or not c.active[e]:
             continue
         given = mj.mj_id2name(m, mj.mjtObj.mjOBJ_EQUALITY, e) or f'equality{e}'
         ends = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])

@@ -25,6 +25,7 @@ from robot_dynamics.core.model.inertia import Inertial, consistent, inconsistenc
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.editing import written
 from robot_dynamics.urdf.mjcf.compiling import engine
+from robot_dynamics.urdf.mjcf.coordinates import FAR
 from robot_dynamics.urdf.mjcf.loading import HOME
 from robot_dynamics.urdf.writing import UrdfJoint, joints_of, lines_of, link_names, radii_of
 
@@ -131,8 +132,9 @@ def to_mjcf(model: RobotModel) -> str:
 
     Raises:
         ModelError: a joint depends on several coordinates, or no joint moves by a coordinate
-            itself.
+            itself; limits are equal or an effort is 0, which limit nothing in MuJoCo.
     """
+    _reject_lost_limits(model)
     root = Element('mujoco', model=model.name)
     SubElement(root, 'compiler', COMPILER)
     SubElement(root, 'option', gravity=written(model.gravity))
@@ -142,6 +144,23 @@ def to_mjcf(model: RobotModel) -> str:
     _add_home(root, model, following)
     indent(root)
     return f'{tostring(root, encoding="unicode")}\n'
+
+
+def _reject_lost_limits(model: RobotModel) -> None:
+    """Raise ModelError if MuJoCo would not apply a limit."""
+    for name, lower, upper, effort in zip(
+        model.joint_names, model.lower, model.upper, model.effort_limit, strict=True
+    ):
+        if lower == upper:
+            raise ModelError(
+                f'joint {name!r}: both limits are {lower:g}, which limit nothing in MuJoCo; '
+                'expected a lower one below the upper one, or RobotModel.with_locked'
+            )
+        if effort == 0:
+            raise ModelError(
+                f'joint {name!r}: the effort limit is 0, which limits nothing in MuJoCo; '
+                'expected a positive number, or inf without a limit'
+            )
 
 
 class _Held(NamedTuple):
@@ -201,7 +220,7 @@ def _add_joint(body: Element, model: RobotModel, joint: UrdfJoint, T: Array) -> 
         ends = _range(model.lower[k], model.upper[k])
         values |= {'range': ends} if ends else {}
         effort = float(model.effort_limit[k])
-        values |= {'actuatorfrcrange': written((-effort, effort))} if 0 < effort < np.inf else {}
+        values |= {'actuatorfrcrange': written((-effort, effort))} if effort < np.inf else {}
         for name, x in (
             ('armature', model.reflected_inertia[k]),
             ('damping', model.viscous[k]),
@@ -214,7 +233,7 @@ def _add_joint(body: Element, model: RobotModel, joint: UrdfJoint, T: Array) -> 
 def _range(lower: ArrayLike, upper: ArrayLike) -> str:
     """Return the range of a joint, '' without limits; one that is missing is far away."""
     ends = np.array([lower, upper], dtype=float)
-    return written(np.clip(ends, -1e6, 1e6)) if np.isfinite(ends).any() else ''
+    return written(np.clip(ends, -FAR, FAR)) if np.isfinite(ends).any() else ''
 
 
 def _fill(element: Element, model: RobotModel, i: int, radius: float) -> None:
@@ -251,7 +270,7 @@ def _add_motors(root: Element, model: RobotModel) -> None:
     actuator = SubElement(root, 'actuator')
     for name, effort in zip(model.joint_names, model.effort_limit.tolist(), strict=True):
         motor = SubElement(actuator, 'motor', name=name, joint=name)
-        if 0 < effort < np.inf:
+        if effort < np.inf:
             motor.set('ctrlrange', written((-effort, effort)))
 
 

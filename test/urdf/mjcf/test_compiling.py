@@ -95,6 +95,24 @@ def test_comments_that_xml_forbids_are_read_as_mujoco_does(write):
     assert load_mjcf(write(f'<?xml version="1.0"?>\n<!-- a -- b -->\n{ARM}')).n == 2
 
 
+def test_names_are_utf_8_and_comments_need_not_be(write):
+    file = write('')
+    for old, new in (('<mujoco', '<mujoco model="é"'), ('name="j"', 'name="é"')):
+        text = world(link('a', '<joint name="j"/>')).replace(old, new)
+        file.write_text(text, encoding='latin-1')
+        with pytest.raises(ModelError, match='a name is not UTF-8 text'):
+            load_mjcf(file)
+    file.write_text(f'<!-- é -->{world(link("a"))}', encoding='latin-1')
+    assert load_mjcf(file).n == 1
+
+
+def test_materials_of_flexible_bodies_are_not_needed(write):
+    grid = '<flexcomp name="f" type="grid" count="2 2 1" mass="1" dim="2" material="m"/>'
+    text = world(f'{link("a")}{grid}', '<asset><material name="m"/></asset>')
+    with pytest.warns(UserWarning, match="flexible bodies are left out: 'f'"):
+        assert load_mjcf(write(text)).joint_names[0] == 'joint0'
+
+
 @pytest.mark.parametrize(
     ('text', 'message'),
     [

@@ -2,6 +2,7 @@
 """Joints of MJCF files as coordinates: equalities, friction, rotors, ranges, efforts."""
 
 import mjcf_text
+import mujoco
 import numpy as np
 import pytest
 from mjcf_text import ARM, link, world
@@ -47,13 +48,36 @@ def test_values_of_joints_are_those_of_the_file(write):
         ('', '<general joint="j" gainprm="3" ctrlrange="-4 4" gear="2"/>', 24),
         ('', '<motor joint="j" ctrlrange="0 4"/>', 4),
         ('', '<motor joint="j" ctrlrange="-4 0"/>', 4),
-        ('', '<motor joint="j" ctrlrange="-4 4" forcerange="-9 9"/>', 9),
+        ('', '<motor joint="j" ctrlrange="-4 4" forcerange="-9 9"/>', 4),
+        ('', '<general joint="j" ctrlrange="-4 4" gainprm="5" forcerange="-9 9" gear="-3"/>', 27),
         ('', '<position joint="j" kp="10" ctrlrange="-4 4"/>', np.inf),
         ('', '<motor joint="j"/>', np.inf),
     ],
 )
 def test_the_effort_is_the_least_that_the_file_allows(write, joint, actuator, effort):
     text = world(link('a', f'<joint name="j" {joint}/>'), f'<actuator>{actuator}</actuator>')
+    assert load_mjcf(write(text)).effort_limit == pytest.approx([effort], rel=1e-15)
+    m = mujoco.MjModel.from_xml_string(text)
+    d = mujoco.MjData(m)
+    d.ctrl[:] = 1e3
+    mujoco.mj_forward(m, d)
+    assert abs(d.qfrc_actuator).max() <= effort
+
+
+@pytest.mark.parametrize(
+    ('actuators', 'effort'),
+    [
+        ('<position joint="a" kp="9" forcerange="-4 4"/>', 8),
+        ('<motor joint="a" ctrlrange="-4 4" gear="2"/><motor joint="c"/>', np.inf),
+        ('<motor joint="a" ctrlrange="-4 4"/><motor joint="c" ctrlrange="-3 3"/>', 3),
+        ('<motor joint="b" ctrlrange="-4 4"/>', 12),
+    ],
+)
+def test_actuators_of_joints_that_follow_limit_their_leader(write, actuators, effort):
+    lines = equality(
+        'joint1="a" joint2="c" polycoef="0 -2"', 'joint1="b" joint2="c" polycoef="0 3"'
+    )
+    text = world(PAIR, f'{lines}<actuator>{actuators}</actuator>')
     assert load_mjcf(write(text)).effort_limit == pytest.approx([effort], rel=1e-15)
 
 
@@ -96,3 +120,10 @@ def test_other_equalities_are_left_out_by_name(write, lines, message, n):
 def test_an_equality_that_is_not_active_has_no_effect(write):
     text = world(PAIR, equality('joint1="a" joint2="b" active="false"'))
     assert load_mjcf(write(text)).n == 3
+
+
+@pytest.mark.parametrize('line', ['<joint joint1="a" joint2="b"/>', '<weld body1="a" body2="b"/>'])
+def test_equalities_that_a_flag_switches_off_have_no_effect(write, line):
+    off = f'<option><flag equality="disable"/></option><equality>{line}</equality>'
+    model = load_mjcf(write(world(PAIR, off)))
+    assert (model.n, len(model.frame_names)) == (3, 4)

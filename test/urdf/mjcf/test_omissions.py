@@ -18,6 +18,7 @@ FIXED = '<tendon><fixed name="t" {}><joint joint="j" coef="1"/></fixed></tendon>
         ('stiffness="3"', '', '', "springs of joints are left out: 'j'"),
         ('damping="1 0.2"', '', '', "linear part alone is used: 'j'"),
         ('', 'gravcomp="1"', '', "gravcomp.* is left out: .* 'a'"),
+        ('', '', '<option><flag damper="disable"/></option>', 'flags switch off .*: damper'),
         ('', '', '<option density="1.2"/>', 'forces of a fluid are left out: density'),
         ('', '', FIXED.format(''), "tendons are left out: 't'$"),
         ('', '', FIXED.format('damping="2"'), r"tendons are left out: 't' \(with damping\)"),
@@ -33,6 +34,31 @@ def test_what_is_left_out_is_named(write, joint, body, others, message):
     text = world(link('a', f'<joint name="j" {joint}/>', place=body), others)
     with pytest.warns(UserWarning, match=message):
         assert load_mjcf(write(text)).n == 1
+
+
+@pytest.mark.parametrize(
+    ('option', 'replaced'),
+    [
+        ('boundmass="3"', True),
+        ('boundinertia="0.5"', True),
+        ('inertiafromgeom="true"', True),
+        ('boundmass="0.001"', False),
+        ('balanceinertia="true" inertiafromgeom="false"', False),
+    ],
+)
+def test_inertias_that_the_compiler_replaces_are_named(write, option, replaced):
+    text = world(link('a', inside='<geom size="0.1"/>'), f'<compiler {option}/>')
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter('always')
+        load_mjcf(write(text))
+    assert [str(one.message).endswith("gives a body: 'a'") for one in found] == [True] * replaced
+
+
+def test_an_inertia_that_is_balanced_is_named(write):
+    body = '<inertial pos="0 0 0" mass="1" diaginertia="0.1 0.1 0.3"/>'
+    text = world(f'<body name="a">{body}<joint/></body>', '<compiler balanceinertia="true"/>')
+    with pytest.warns(UserWarning, match="<compiler> replace .* 'a'"):
+        load_mjcf(write(text))
 
 
 def test_a_plain_robot_causes_no_warning(write):

@@ -99,6 +99,19 @@ def test_a_base_named_world_is_that_of_mujoco(tmp_path):
     assert set(again.frame_names) == set(names)
 
 
+def test_limits_return_or_are_rejected(tmp_path):
+    model, file = load_urdf('planar_2r'), tmp_path / 'robot.xml'
+    for lower, upper in ((-np.inf, 1), (-1, np.inf), (-2e7, 1)):
+        one = replace(model, lower=np.array([lower, -1]), upper=np.array([upper, 1]))
+        back = load_mjcf(write_mjcf(one, file, repair=True))
+        np.testing.assert_array_equal((back.lower, back.upper), (one.lower, one.upper))
+    parked = replace(model, lower=np.array([0.3, -1]), upper=np.array([0.3, 1]))
+    with pytest.raises(ModelError, match=r"joint 'joint1': both limits are 0\.3"):
+        write_mjcf(parked, file, repair=True)
+    with pytest.raises(ModelError, match=r"joint 'joint2': the effort limit is 0"):
+        write_mjcf(replace(model, effort_limit=np.array([1.0, 0.0])), file, repair=True)
+
+
 def test_the_name_of_the_file_ends_in_xml(tmp_path):
     with pytest.raises(ModelError, match=r"is '.*arm\.urdf'; expected a name that ends in \.xml"):
         write_mjcf(load_urdf('panda'), tmp_path / 'arm.urdf')
