@@ -239,7 +239,7 @@ def _learned(
     """Return the thresholds from an observer along a recording, and why it is rejected, or ''.
 
     Raises:
-        RecordingError: no joint moves.
+        RecordingError: no joint moves, or samples are too rare.
     """
     own = friction(options, arm.model) or FrictionSettings().of(arm.model)
     observer, learning = MomentumObserver(arm, own, settings), ThresholdLearning(arm.model.n)
@@ -249,10 +249,22 @@ def _learned(
     for t, q, qd, effort, used in zip(*columns, strict=True):
         if observer.update(float(t), q, qd, effort) and used:
             learning.add(float(t), q, observer, UNKNOWN)
+    intervals = np.diff(recording.t)[kept[1:]]
+    gaps = int((intervals > settings.max_gap).sum())
+    if gaps and not learning.seconds:
+        raise RecordingError(
+            f'intervals of {np.median(intervals):g} s between samples; expected at most '
+            f'{settings.max_gap:g} s'
+        )
     learned = learning.learned(factor)
     if learned.missing == tuple(range(arm.model.n)):
         raise RecordingError('no joint moves; expected free motion')
     why = learning.rejection(arm.model.joint_names)
+    if why and gaps:
+        why += (
+            f'; {gaps} intervals between samples are longer than {settings.max_gap:g} s: not '
+            'counted'
+        )
     return learned._replace(thresholds=replace(learned.thresholds, forced=bool(why))), why
 
 
@@ -260,7 +272,7 @@ def _kept(t: Array, excluded: list[tuple[float, float]]) -> Array:
     """Return which samples (k,) at the times t (k,) are in none of the intervals.
 
     Raises:
-        RecordingError: an interval has no sample.
+        RecordingError: an interval has no sample, or none is left.
     """
     kept = np.ones(len(t), dtype=bool)
     for first, last in excluded:
@@ -271,6 +283,8 @@ def _kept(t: Array, excluded: list[tuple[float, float]]) -> Array:
                 f'{t.min():g} to {t.max():g} s'
             )
         kept &= ~inside
+    if not kept.any():
+        raise RecordingError('--exclude leaves no sample; expected free motion beside it')
     return kept
 
 
