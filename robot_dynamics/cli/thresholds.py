@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.cli.options import finite, new_file
 from robot_dynamics.cli.output import concise_warnings
@@ -107,7 +108,7 @@ def thresholds(options: argparse.Namespace) -> int:
             learned, _ = _learned(options, arm, recording, settings, factor)
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
-    print(comment(learned, model.joint_names, factor))
+    print(comment(learned, model.joint_names, factor, model.effort_limit))
     remarks = _origin(options) + [UNSTATED] * (UNSTATED in recording.notes)
     robot = _robot_parameters(options, model)
     if lag:
@@ -125,10 +126,15 @@ def thresholds(options: argparse.Namespace) -> int:
     return 0
 
 
-def comment(learned: Learned, joint_names: tuple[str, ...], contact_factor: float) -> str:
+def comment(
+    learned: Learned,
+    joint_names: tuple[str, ...],
+    contact_factor: float,
+    effort_limit: ArrayLike = np.inf,
+) -> str:
     """Return how far thresholds can be relied on, as a comment of YAML; arguments as `text`."""
     # Quoted, a name is one line; another would be read as YAML.
-    text = learned.text(tuple(map(quoted, joint_names)), contact_factor)
+    text = learned.text(tuple(map(quoted, joint_names)), contact_factor, effort_limit)
     return f'# {text}'.replace('; ', '\n# ')
 
 
@@ -168,10 +174,10 @@ def _origin(options: argparse.Namespace) -> list[str]:
     if options.params_file is None or not (names := identified_from(options.params_file)):
         return []
     lines = [f'model identified from {", ".join(map(quoted, names))}']
-    if options.bag.name in names:
+    if options.bag.resolve().name in names:
         lines.append(
-            'the model was fitted to this recording: other motion has larger torques; expected '
-            'another recording'
+            'a recording of this name was fitted: if it is this one, other motion has larger '
+            'torques; expected another recording'
         )
     return lines
 

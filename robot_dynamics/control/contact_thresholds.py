@@ -178,8 +178,19 @@ class Learned(NamedTuple):
         """Joints whose pre-sliding friction may exceed what was learned."""
         return tuple(np.flatnonzero(self.creep > 1).tolist())
 
-    def text(self, joint_names: tuple[str, ...], contact_factor: float) -> str:
-        """Return in sentences how far the thresholds can be relied on."""
+    def text(
+        self,
+        joint_names: tuple[str, ...],
+        contact_factor: float,
+        effort_limit: ArrayLike = np.inf,
+    ) -> str:
+        """Return in sentences how far the thresholds can be relied on.
+
+        Args:
+            joint_names: of the robot.
+            contact_factor: with which they are used.
+            effort_limit: of its joints, N m or N.
+        """
         seconds = self.thresholds.learned
         provisional = ', provisional' if self.thresholds.provisional else ''
         parts = [
@@ -193,6 +204,7 @@ class Learned(NamedTuple):
         if self.felt:
             listed = ', '.join(self._felt(j, name) for j, name in enumerate(joint_names))
             parts.append(f'smallest steps that are always felt, N m or N: {listed}')
+            parts += self._beyond(joint_names, np.broadcast_to(effort_limit, len(joint_names)))
         if self.largest:
             listed = ', '.join(
                 f'{joint_names[j]} {torque:.3g} at {t:.2f} s' for t, j, torque in self.largest
@@ -212,6 +224,18 @@ class Learned(NamedTuple):
             if np.isfinite(felt.torque[joint])
         ]
         return f'{name} {" or ".join(steps) or "none"}'
+
+    def _beyond(self, joint_names: tuple[str, ...], effort_limit: Array) -> list[str]:
+        """Return the joints at which steps up to the effort limit may not be felt."""
+        smallest = np.min([felt.torque for felt in self.felt], axis=0)
+        beyond = np.isfinite(smallest) & (smallest > effort_limit)
+        listed = [f'{joint_names[j]} {effort_limit[j]:g}' for j in np.flatnonzero(beyond)]
+        if not listed:
+            return []
+        return [
+            f'larger than the effort limit of {", ".join(listed)}: a contact there may not be '
+            'found, check model, units and velocities'
+        ]
 
     def _extrapolated(self, joint_names: tuple[str, ...], contact_factor: float) -> list[str]:
         """Return what the factor of clean hours says, if it is known."""

@@ -290,6 +290,26 @@ def test_what_is_left_out_does_not_count_as_learned(tmp_path, run):
     assert '--exclude 40:50 has no sample; expected times within 0 to 31.996 s' in said
 
 
+def test_thresholds_beyond_the_effort_limit_are_named(tmp_path, run):
+    """Velocities in degrees per second: exit code 0, and no contact would ever be found."""
+    file = written_motion(tmp_path / 'free.csv')
+    robot = '--robot', ELBOW, '--efforts', 'torques'
+    assert 'effort limit' not in run(file, *robot)[1]
+    rows = np.loadtxt(file, delimiter=',', skiprows=1)
+    rows[:, 3:5] = np.rad2deg(rows[:, 3:5])
+    np.savetxt(
+        file,
+        rows,
+        delimiter=',',
+        header=file.read_text().splitlines()[0],
+        comments='',
+        fmt='%.17g',
+    )
+    shoulder, elbow = MODEL.joint_names
+    limits = f'larger than the effort limit of {shoulder} 80, {elbow} 40: a contact there may not'
+    assert limits in run(file, *robot)[1]
+
+
 def test_if_nothing_is_left_the_message_says_why(tmp_path, run):
     file = written_motion(tmp_path / 'free.csv')
     robot = '--robot', ELBOW, '--efforts', 'torques'
