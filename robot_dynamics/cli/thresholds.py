@@ -45,6 +45,7 @@ from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import scale_of
 from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.parameter_files import identified_from, read_back
@@ -93,7 +94,9 @@ def thresholds(options: argparse.Namespace) -> int:
         arm = Dynamics(recorded_robot(options, bag))
     model = arm.model
     with recording_named(options.bag, model):
-        recording = _in_torques(options, arm, recording_of(options, bag, model))
+        read = recording_of(options, bag, model)
+        require_joints(read, model)
+        recording = _in_torques(options, arm, read)
         given: MeasuredParameters = options.params
         recording, lag = _with_velocities(recording, given)
         settings = ObserverParameters(

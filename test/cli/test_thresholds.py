@@ -290,24 +290,35 @@ def test_what_is_left_out_does_not_count_as_learned(tmp_path, run):
     assert '--exclude 40:50 has no sample; expected times within 0 to 31.996 s' in said
 
 
+def in_other_units(file, columns, factor):
+    """Multiply columns of a recording by a factor."""
+    head = file.read_text().splitlines()[0]
+    rows = np.loadtxt(file, delimiter=',', skiprows=1)
+    rows[:, columns] *= factor
+    np.savetxt(file, rows, delimiter=',', header=head, comments='', fmt='%.17g')
+
+
 def test_thresholds_beyond_the_effort_limit_are_named(tmp_path, run):
-    """Velocities in degrees per second: exit code 0, and no contact would ever be found."""
+    """Efforts 20 times those of the model: exit code 0, and no contact would ever be found."""
     file = written_motion(tmp_path / 'free.csv')
     robot = '--robot', ELBOW, '--efforts', 'torques'
     assert 'effort limit' not in run(file, *robot)[1]
-    rows = np.loadtxt(file, delimiter=',', skiprows=1)
-    rows[:, 3:5] = np.rad2deg(rows[:, 3:5])
-    np.savetxt(
-        file,
-        rows,
-        delimiter=',',
-        header=file.read_text().splitlines()[0],
-        comments='',
-        fmt='%.17g',
-    )
+    in_other_units(file, slice(5, 7), 20.0)
     shoulder, elbow = MODEL.joint_names
     limits = f'larger than the effort limit of {shoulder} 80, {elbow} 40: a contact there may not'
     assert limits in run(file, *robot)[1]
+
+
+@pytest.mark.parametrize(
+    ('columns', 'said'),
+    [(slice(1, 3), 'positions in degrees'), (slice(3, 5), 'velocities in degrees/s')],
+)
+def test_recordings_in_degrees_are_rejected(tmp_path, run, columns, said):
+    file = written_motion(tmp_path / 'free.csv')
+    in_other_units(file, columns, 180 / np.pi)
+    code, _, error = run(file, '--robot', ELBOW, '--efforts', 'torques', '--force')
+    assert code == 2
+    assert f'{said}?' in error
 
 
 def test_if_nothing_is_left_the_message_says_why(tmp_path, run):
