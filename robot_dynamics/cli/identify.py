@@ -215,7 +215,8 @@ def _contents(
     contents: dict[Path, str | bytes] = {}
     if options.output is not None:
         identified, parameters = edited(urdf, changes), options.output.with_suffix('.yaml')
-        names = [file.name for file in (*options.bag, options.payload_bag) if file is not None]
+        bags = [bag for bag in (*options.bag, options.payload_bag) if bag is not None]
+        names = [bag.resolve().name for bag in bags]
         text = node_parameters(found, _robot_parameters(options), names)
         identified = marked(identified, parameters.name, missing_in_urdf(found))
         _check_written(options, identified, None if found.coupling is not None else text)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.cli.options import finite, new_file
 from robot_dynamics.cli.output import concise_warnings
@@ -44,6 +45,7 @@ from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import scale_of
 from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.parameter_files import identified_from, read_back
@@ -92,7 +94,9 @@ def thresholds(options: argparse.Namespace) -> int:
         arm = Dynamics(recorded_robot(options, bag))
     model = arm.model
     with recording_named(options.bag, model):
-        recording = _in_torques(options, arm, recording_of(options, bag, model))
+        read = recording_of(options, bag, model)
+        require_joints(read, model)
+        recording = _in_torques(options, arm, read)
         given: MeasuredParameters = options.params
         recording, lag = _with_velocities(recording, given)
         settings = ObserverParameters(
@@ -107,7 +111,7 @@ def thresholds(options: argparse.Namespace) -> int:
             learned, _ = _learned(options, arm, recording, settings, factor)
     if why:
         print(f'rejected, overridden by --force: {why}', file=sys.stderr)
-    print(comment(learned, model.joint_names, factor))
+    print(comment(learned, model.joint_names, factor, model.effort_limit))
     remarks = _origin(options) + [UNSTATED] * (UNSTATED in recording.notes)
     robot = _robot_parameters(options, model)
     if lag:
@@ -125,10 +129,15 @@ def thresholds(options: argparse.Namespace) -> int:
     return 0
 
 
-def comment(learned: Learned, joint_names: tuple[str, ...], contact_factor: float) -> str:
+def comment(
+    learned: Learned,
+    joint_names: tuple[str, ...],
+    contact_factor: float,
+    effort_limit: ArrayLike = np.inf,
+) -> str:
     """Return how far thresholds can be relied on, as a comment of YAML; arguments as `text`."""
     # Quoted, a name is one line; another would be read as YAML.
-    text = learned.text(tuple(map(quoted, joint_names)), contact_factor)
+    text = learned.text(tuple(map(quoted, joint_names)), contact_factor, effort_limit)
     return f'# {text}'.replace('; ', '\n# ')
 
 
@@ -168,10 +177,10 @@ def _origin(options: argparse.Namespace) -> list[str]:
     if options.params_file is None or not (names := identified_from(options.params_file)):
         return []
     lines = [f'model identified from {", ".join(map(quoted, names))}']
-    if options.bag.name in names:
+    if options.bag.resolve().name in names:
         lines.append(
-            'the model was fitted to this recording: other motion has larger torques; expected '
-            'another recording'
+            'a recording of this name was fitted: if it is this one, other motion has larger '
+            'torques; expected another recording'
         )
     return lines
 
@@ -239,7 +248,7 @@ def _learned(
     """Return the thresholds from an observer along a recording, and why it is rejected, or ''.
 
     Raises:
-        RecordingError: no joint moves.
+        RecordingError: no joint moves, or samples are too rare.
     """
     own = friction(options, arm.model) or FrictionSettings().of(arm.model)
     observer, learning = MomentumObserver(arm, own, settings), ThresholdLearning(arm.model.n)
@@ -249,10 +258,22 @@ def _learned(
     for t, q, qd, effort, used in zip(*columns, strict=True):
         if observer.update(float(t), q, qd, effort) and used:
             learning.add(float(t), q, observer, UNKNOWN)
+    intervals = np.diff(recording.t)[kept[1:]]
+    gaps = int((intervals > settings.max_gap).sum())
+    if gaps and not learning.seconds:
+        raise RecordingError(
+            f'intervals of {np.median(intervals):g} s between samples; expected at most '
+            f'{settings.max_gap:g} s'
+        )
     learned = learning.learned(factor)
     if learned.missing == tuple(range(arm.model.n)):
         raise RecordingError('no joint moves; expected free motion')
     why = learning.rejection(arm.model.joint_names)
+    if why and gaps:
+        why += (
+            f'; {gaps} intervals between samples are longer than {settings.max_gap:g} s: not '
+            'counted'
+        )
     return learned._replace(thresholds=replace(learned.thresholds, forced=bool(why))), why
 
 
@@ -260,7 +281,7 @@ def _kept(t: Array, excluded: list[tuple[float, float]]) -> Array:
     """Return which samples (k,) at the times t (k,) are in none of the intervals.
 
     Raises:
-        RecordingError: an interval has no sample.
+        RecordingError: an interval has no sample, or none is left.
     """
     kept = np.ones(len(t), dtype=bool)
     for first, last in excluded:
@@ -271,6 +292,8 @@ def _kept(t: Array, excluded: list[tuple[float, float]]) -> Array:
                 f'{t.min():g} to {t.max():g} s'
             )
         kept &= ~inside
+    if not kept.any():
+        raise RecordingError('--exclude leaves no sample; expected free motion beside it')
     return kept
 
 

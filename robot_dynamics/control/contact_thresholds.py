@@ -6,13 +6,13 @@ not get right, and grow with the momentum p, not with the speed alone:
 
     r_j^2 ~ sigma_0j^2 + sigma_1j^2 p_j^2,    rho_j = |r_j| / sigma_j(p_j),    lambda_j = max rho_j
 
-by non-negative least squares. |r| is the smallest of the last `DEBOUNCE`, without single peaks.
-Contact is a rho_j above a multiple of lambda_j times a margin for how little was learned
-(`threshold_statistics`). How large the multiple has to be follows from the largest rho / lambda of
-each `BLOCK`, with that margin, whose distribution is that of Gumbel. It extrapolates what was
-learned, not motion of another kind: a joint that creeps within its pre-sliding range, where the
-memory of friction errs by up to the Coulomb friction c_j, may exceed it. Joints with a factor
-c_j / (m_j lambda_j sigma_0j) above 1 are named, with that factor.
+by least squares, with sigma_1^2 >= 0 and sigma_0^2 >= 0.02 mean r^2. |r| is the smallest of the
+last `DEBOUNCE`, without single peaks. Contact is a rho_j above a multiple of lambda_j times a
+margin for how little was learned (`threshold_statistics`). How large the multiple has to be
+follows from the largest rho / lambda of each `BLOCK`, with that margin, whose distribution is that
+of Gumbel. It extrapolates what was learned, not motion of another kind: a joint that creeps within
+its pre-sliding range, where the memory of friction errs by up to the Coulomb friction c_j, may
+exceed it. Joints with a factor c_j / (m_j lambda_j sigma_0j) above 1 are named, with that factor.
 
 A step of torque D moves r to D (1 - (1 + b t) exp(-b t)) beside what free motion adds: it is
 always felt if `REACHED` of it exceeds the largest threshold of the run and |r| against it.
@@ -162,7 +162,7 @@ class Learned(NamedTuple):
     creep: Array  # (n,) factor that friction alone may reach within the pre-sliding range
     kept: tuple[int, ...] = ()  # others that were not learned: those before stay
     false_contacts: FalseContacts = FalseContacts(0, 0.0)  # of folds of the run, by the others
-    largest: tuple[Peak, ...] = ()  # torques, in those of the level, in falling order
+    largest: tuple[Peak, ...] = ()  # torques, relative to those usual for the joint, falling
     felt: tuple[Felt, ...] = ()  # by pairs of poles, the fastest first
     bank: tuple[PairThresholds, ...] = ()  # of the pairs of `BANK`; level 0 where not used
 
@@ -178,8 +178,19 @@ class Learned(NamedTuple):
         """Joints whose pre-sliding friction may exceed what was learned."""
         return tuple(np.flatnonzero(self.creep > 1).tolist())
 
-    def text(self, joint_names: tuple[str, ...], contact_factor: float) -> str:
-        """Return in sentences how far the thresholds can be relied on."""
+    def text(
+        self,
+        joint_names: tuple[str, ...],
+        contact_factor: float,
+        effort_limit: ArrayLike = np.inf,
+    ) -> str:
+        """Return in sentences how far the thresholds can be relied on.
+
+        Args:
+            joint_names: of the robot.
+            contact_factor: with which they are used.
+            effort_limit: of its joints, N m or N.
+        """
         seconds = self.thresholds.learned
         provisional = ', provisional' if self.thresholds.provisional else ''
         parts = [
@@ -193,6 +204,7 @@ class Learned(NamedTuple):
         if self.felt:
             listed = ', '.join(self._felt(j, name) for j, name in enumerate(joint_names))
             parts.append(f'smallest steps that are always felt, N m or N: {listed}')
+            parts += self._beyond(joint_names, np.broadcast_to(effort_limit, len(joint_names)))
         if self.largest:
             listed = ', '.join(
                 f'{joint_names[j]} {torque:.3g} at {t:.2f} s' for t, j, torque in self.largest
@@ -212,6 +224,18 @@ class Learned(NamedTuple):
             if np.isfinite(felt.torque[joint])
         ]
         return f'{name} {" or ".join(steps) or "none"}'
+
+    def _beyond(self, joint_names: tuple[str, ...], effort_limit: Array) -> list[str]:
+        """Return the joints at which steps up to the effort limit may not be felt."""
+        smallest = np.min([felt.torque for felt in self.felt], axis=0)
+        beyond = np.isfinite(smallest) & (smallest > effort_limit)
+        listed = [f'{joint_names[j]} {effort_limit[j]:g}' for j in np.flatnonzero(beyond)]
+        if not listed:
+            return []
+        return [
+            f'larger than the effort limit of {", ".join(listed)}: a contact there may not be '
+            'found, check model, units and velocities'
+        ]
 
     def _extrapolated(self, joint_names: tuple[str, ...], contact_factor: float) -> list[str]:
         """Return what the factor of clean hours says, if it is known."""
@@ -256,6 +280,7 @@ class FreeMotion:
         # Seconds before, motion, |r|, p, and r behind one pole; and t, of each sample.
         self._samples, self._times = array('f'), array('d')
         self._slow_along, self._remembered, self._slowest = False, np.zeros(n), np.inf
+        self._aligning = 0.0  # s, by which efforts or motion are delayed
         self.seconds = 0.0
         self._last = -np.inf
 
@@ -275,6 +300,7 @@ class FreeMotion:
         settings = observer.settings
         self._slow_along = settings.poles_along_momentum < settings.poles
         self._slowest = min(settings.poles_along_momentum, settings.poles)
+        self._aligning = abs(settings.effort_lead)
         friction = observer.friction
         self._remembered = friction.law.memory * friction.coefficients['coulomb']
         r = self._debounced.add(t, np.vstack([observer.prompt_torque, observer.bank_torques]))
@@ -320,14 +346,22 @@ class FreeMotion:
             own / np.maximum(margin * level * noise, TINY),
             false_contacts=found.false_contacts._replace(number=number),
             largest=self._peaks(found, r),
-            felt=(_felt(opposed, self._slowest), *(pair.felt for pair in bank)),
+            felt=tuple(
+                felt._replace(delay=felt.delay + self._aligning)
+                for felt in (_felt(opposed, self._slowest), *(pair.felt for pair in bank))
+            ),
             bank=tuple(pair.thresholds for pair in bank),
         )
 
     def _peaks(self, found: HeldOut, r: Array) -> tuple[Peak, ...]:
-        """Return the largest torques, one of each block and joint, no two in one second."""
-        level = found.thresholds.level
-        excess = np.where(level > 0, found.largest, 0.0) / np.where(level > 0, level, 1.0)
+        """Return the torques that stand out most, one of each block and joint, in falling order.
+
+        No two are in one second. They are compared with what is usual for the joint: with the
+        largest of the run, of which each joint has one, a touch would be one of many.
+        """
+        usual = np.median(found.largest, axis=0)
+        usual = np.where(usual > 0, usual, found.thresholds.level)
+        excess = np.where(usual > 0, found.largest, 0.0) / np.where(usual > 0, usual, 1.0)
         peaks: list[Peak] = []
         for at in np.argsort(-excess, axis=None).tolist():
             block, joint = divmod(at, self._n)

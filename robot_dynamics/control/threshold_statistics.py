@@ -33,6 +33,9 @@ PER_BLOCK = 3.0  # of the margin, by the root of their number
 FOLDS = 4
 HOUR = 3600.0  # s
 CONFIDENCE = 0.95
+# Least part of the mean of r^2 that is noise at rest: with almost none there, the largest ratio
+# would be that of a standstill, and the threshold of motion without bound.
+FLOOR = 0.02
 TINY = 1e-300
 
 
@@ -217,24 +220,23 @@ def folds_of(samples: FreeSamples, first: Array) -> Array:
 
 
 def _noise(sums: Array) -> tuple[Array, Array]:
-    """Return sigma_0 and sigma_1 (n,) by non-negative least squares of r^2, from sums (n, 5)."""
+    """Return sigma_0 and sigma_1 (n,) by least squares of r^2 within bounds, from sums (n, 5)."""
     fits = np.array([_fit(*row) for row in sums.tolist()])
     return np.sqrt(fits[:, 0]), np.sqrt(fits[:, 1])
 
 
 def _fit(count: float, p2: float, p4: float, r2: float, r2p2: float) -> tuple[float, float]:
-    """Return the coefficients, not negative, of r^2 ~ a + b p^2."""
+    """Return a, at least `FLOOR` of the mean of r^2, and b, at least 0, of r^2 ~ a + b p^2."""
     if not count:
         return 0.0, 0.0
+    least = FLOOR * r2 / count
     # [count p2; p2 p4] [a; b] = [r2; r2p2]
     determinant = count * p4 - p2**2
     if determinant > 1e-9 * count * p4:
         a = (p4 * r2 - p2 * r2p2) / determinant
         b = (count * r2p2 - p2 * r2) / determinant
-        if a >= 0 and b >= 0:
-            return a, b
-        if a < 0:
-            return 0.0, r2p2 / p4
+        if b >= 0:
+            return (a, b) if a >= least else (least, max(0.0, (r2p2 - least * p2) / p4))
     return r2 / count, 0.0
 
 

@@ -290,6 +290,58 @@ def test_what_is_left_out_does_not_count_as_learned(tmp_path, run):
     assert '--exclude 40:50 has no sample; expected times within 0 to 31.996 s' in said
 
 
+def in_other_units(file, columns, factor):
+    """Multiply columns of a recording by a factor."""
+    head = file.read_text().splitlines()[0]
+    rows = np.loadtxt(file, delimiter=',', skiprows=1)
+    rows[:, columns] *= factor
+    np.savetxt(file, rows, delimiter=',', header=head, comments='', fmt='%.17g')
+
+
+def test_thresholds_beyond_the_effort_limit_are_named(tmp_path, run):
+    """Efforts 20 times those of the model: exit code 0, and no contact would ever be found."""
+    file = written_motion(tmp_path / 'free.csv')
+    robot = '--robot', ELBOW, '--efforts', 'torques'
+    assert 'effort limit' not in run(file, *robot)[1]
+    in_other_units(file, slice(5, 7), 20.0)
+    shoulder, elbow = MODEL.joint_names
+    limits = f'larger than the effort limit of {shoulder} 80, {elbow} 40: a contact there may not'
+    assert limits in run(file, *robot)[1]
+
+
+@pytest.mark.parametrize(
+    ('columns', 'said'),
+    [(slice(1, 3), 'positions in degrees'), (slice(3, 5), 'velocities in degrees/s')],
+)
+def test_recordings_in_degrees_are_rejected(tmp_path, run, columns, said):
+    file = written_motion(tmp_path / 'free.csv')
+    in_other_units(file, columns, 180 / np.pi)
+    code, _, error = run(file, '--robot', ELBOW, '--efforts', 'torques', '--force')
+    assert code == 2
+    assert f'{said}?' in error
+
+
+def test_if_nothing_is_left_the_message_says_why(tmp_path, run):
+    file = written_motion(tmp_path / 'free.csv')
+    robot = '--robot', ELBOW, '--efforts', 'torques'
+    code, _, said = run(file, *robot, '--exclude', '0:20', '--exclude', '20:50')
+    assert code == 2
+    assert '--exclude leaves no sample' in said
+    head, *lines = file.read_text().splitlines()
+    seldom = tmp_path / 'seldom.csv'
+    for interval, every in ((0.1, 25), (0.06, 15)):
+        seldom.write_text('\n'.join([head, *lines[::every]]))
+        code, _, said = run(seldom, *robot)
+        assert code == 2
+        assert f'intervals of {interval:g} s between samples; expected at most 0.05' in said
+    # Only part of a recording
+    seldom.write_text('\n'.join([head, *lines[:2000], *lines[2000::25]]))
+    code, _, said = run(seldom, *robot)
+    assert code == 2
+    assert '8.0 s of joint states; expected 30 or more' in said
+    assert '239 intervals between samples are longer than 0.05 s' in said
+
+
 @pytest.mark.parametrize('word', ['5', '5:4', ':', '1:x', '2:2', 'nan:3'])
 def test_no_interval_is_rejected(run, word):
     with pytest.raises(SystemExit):
@@ -332,9 +384,13 @@ def test_velocities_that_are_missing_are_derived_as_the_node_derives_them(tmp_pa
     assert yaml.safe_load(again) == yaml.safe_load(shown)
 
 
-def test_the_smallest_step_is_felt_whenever_it_begins_in_the_stated_time(tmp_path, run):
-    file = written_motion(tmp_path / 'free.csv', noise=0.2)
-    _, shown, _ = run(file, '--robot', ELBOW, '--efforts', 'torques')
+@pytest.mark.parametrize('lag', [0.0, *slow([0.04])])
+def test_the_smallest_step_is_felt_whenever_it_begins_in_the_stated_time(tmp_path, run, lag):
+    """A lag of the velocities, for which efforts are delayed, is part of that time."""
+    file, params = written_motion(tmp_path / 'free.csv', noise=0.2), tmp_path / 'params.yaml'
+    params.write_text(parameters_text({'velocity_lag': lag}, '/**'))
+    robot = '--robot', ELBOW, '--efforts', 'torques', '--params', params
+    _, shown, _ = run(file, *robot)
     stated = shown.split('always felt, N m or N: ')[1].splitlines()[0].split(', ')
     smallest = [float(one.split()[1]) for one in stated]
     after = stated[0].split()[3]

@@ -15,11 +15,12 @@ NOISE, SLOPE = np.array([0.2, 0.1, 0.3]), np.array([0.0, 0.5, 0.1])
 
 
 def free_motion(
-    seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True, bank=None, **poles
+    seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True, bank=None, touch=-1, **poles
 ):
     """Return what is learned from normal noise whose size is that of NOISE and SLOPE.
 
-    Behind the pairs of poles of the bank it is larger by the factors `bank`.
+    Behind the pairs of poles of the bank it is larger by the factors `bank`. The joint `touch` is
+    touched at 10 s.
     """
     rng = np.random.default_rng(seed)
     free, settings = FreeMotion(3), ObserverSettings(**poles)
@@ -29,6 +30,8 @@ def free_motion(
     for k in range(round(seconds / step)):
         p = rng.uniform(-2.0, 2.0, 3)
         r = np.hypot(NOISE, SLOPE * p) * rng.normal(size=3)
+        if touch >= 0 and 10.0 <= step * k < 10.1:
+            r[touch] += 10 * NOISE[touch]
         fast = NOISE * rng.normal(size=3) + jitter * rng.normal() * p
         state = SimpleNamespace(p=p, along=0.3 * fast, across=0.7 * fast)
         free.add(
@@ -98,6 +101,14 @@ def test_a_pair_of_poles_is_used_on_joints_where_it_finds_smaller_steps():
     assert prompt.delay < medium.delay < slow.delay
     text = learned.text(('a', 'b', 'c'), 1.5)
     assert ' in 28 ms or ' in text.split('always felt, N m or N: a ')[1].split(', b ')[0]
+
+
+@pytest.mark.parametrize('joint', range(3))
+def test_a_touch_is_the_first_of_the_largest_torques(joint):
+    """Every joint has a largest torque of its own: that of the others is not listed before it."""
+    first, *_ = free_motion(30.0, seed=joint, touch=joint).largest
+    assert first.joint == joint
+    assert 10.0 <= first.t <= 10.1
 
 
 def test_less_than_two_minutes_use_no_bank():

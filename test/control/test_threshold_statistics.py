@@ -114,6 +114,17 @@ def test_of_too_few_motions_folds_are_stretches_of_time(motions):
     assert np.bincount(folds_of(samples, first)).tolist() == [5, 5, 5, 5]
 
 
+@pytest.mark.parametrize('power', [1, 2])
+def test_torques_that_nearly_vanish_at_rest_do_not_blow_up_the_threshold_in_motion(power):
+    """Least squares of r^2 by p^2 would have no noise at rest, and the largest ratio there."""
+    samples = run(60.0)
+    r = (1e-4 + np.abs(samples.p) ** power) * samples.r
+    found = held_out(samples._replace(r=r), FACTOR).thresholds
+    largest = found.level * np.hypot(found.noise, found.slope * np.abs(samples.p).max(axis=0))
+    assert (found.noise > 0.1 * np.sqrt(np.mean(r**2, axis=0))).all()
+    assert (largest < 10 * r.max(axis=0)).all()
+
+
 def test_samples_that_are_not_used_and_joints_without_torques_have_no_level():
     samples = run(20.0, change=lambda t, r: r * [1.0, 0.0])
     samples.r[::2, 0] = np.nan

@@ -358,7 +358,8 @@ class MomentumObserverNode(RobotNode):
         if not result.successful:
             return False, f'run rejected, the thresholds stay: {result.reason}'
         self._learned = learned
-        return True, learned.text(names, factor) + learning.events(names)
+        limit = self.base.model.effort_limit
+        return True, learned.text(names, factor, limit) + learning.events(names)
 
     @override
     def status(self) -> Status | None:

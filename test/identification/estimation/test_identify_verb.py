@@ -99,7 +99,7 @@ def test_only_inertials_and_dynamics_change(written):
 
 
 def test_the_parameters_name_what_they_are_from_and_each_reader_what_it_lacks(
-    written, bags, capsys
+    written, bags, capsys, monkeypatch
 ):
     from robot_dynamics.ros.parameter_files import identified_from
 
@@ -117,13 +117,16 @@ def test_the_parameters_name_what_they_are_from_and_each_reader_what_it_lacks(
         ('thresholds', ['--params', params, '--force', '--efforts', 'torques']),
     ):
         bag = [] if verb == 'terms' else [bags['fit']]
+        if verb == 'thresholds':  # the recording that was fitted, under another path
+            monkeypatch.chdir(bags['fit'])
+            bag = ['.']
         robot = [urdf] if verb == 'terms' else ['--robot', urdf]
         tip = [] if options else ['--tip-link', 'panda_link8'] if bag else []
         assert cli.main([str(word) for word in (verb, *bag, *robot, *tip, *options)]) in (0, 1)
         shown, said = capsys.readouterr()
         assert (lacks in said) == (not options), said
         if verb == 'thresholds':
-            assert '# model identified from fit\n# the model was fitted to this' in shown
+            assert '# model identified from fit\n# a recording of this name was fitted' in shown
 
 
 @pytest.mark.slow
