@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from robot_dynamics.common.reporting.tables import print_table
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import is_mjcf
 from robot_dynamics.urdf.mjcf.as_urdf import ARGUMENTS, robot_with_arguments
-from robot_dynamics.urdf.mjcf.loading import warn_of
 from robot_dynamics.urdf.robot_files import named
 
 MAX_JOINTS = 3  # of one kind without torque; --json lists all
@@ -50,7 +50,7 @@ def same_robot(options: argparse.Namespace) -> int:
     Exit code 0: they are the same, 1: they differ, 3: they are not one robot.
     """
     joints = dict(_pair(word) for word in options.joints)
-    first, second = (
+    (first, of_a), (second, of_b) = (
         _model(one, _arguments(one, other, options.xacro_arguments), options)
         for one, other in (
             (options.robot, options.other),
@@ -58,6 +58,9 @@ def same_robot(options: argparse.Namespace) -> int:
         )
     )
     found = same(first, second, joints)
+    # What a model lacks is not compared: a remark, in the JSON file as well.
+    lacking = (f'of {x}: {sentence}' for x, of in (('A', of_a), ('B', of_b)) for sentence in of)
+    found = replace(found, remarks=(*found.remarks, *lacking))
     _print(found)
     if options.json:
         write_json(options.json, found.to_json())
@@ -79,18 +82,23 @@ def _kind(file: Path) -> str:
     return 'xacro' if file.suffix == '.xacro' else 'mjcf' * is_mjcf(file)
 
 
-def _model(file: Path, arguments: dict[str, str], options: argparse.Namespace) -> RobotModel:
-    """Return a robot with the gravity of the options, else of an MJCF file, else the standard."""
+def _model(
+    file: Path, arguments: dict[str, str], options: argparse.Namespace
+) -> tuple[RobotModel, list[str]]:
+    """Return a robot, and what the model leaves out of an MJCF file.
+
+    Its gravity is that of the options, else of an MJCF file, else the standard one.
+    """
     chosen = {'gravity': gravity_in_base(options)} if mounting(options) else {}
     if _kind(file) == 'mjcf':
         with concise_warnings(), named(file):
             robot = robot_with_arguments(file, arguments)
-            warn_of(robot)
-        return robot.model.with_gravity(chosen.get('gravity', robot.model.gravity))
+        gravity = chosen.get('gravity', robot.model.gravity)
+        return robot.model.with_gravity(gravity), list(robot.remarks.sentences())
     one = argparse.Namespace(
         robot=file, xacro_arguments=arguments, package_path=options.package_path
     )
-    return read_robot(one, **chosen)
+    return read_robot(one, **chosen), []
 
 
 def _pair(word: str) -> tuple[str, str]:

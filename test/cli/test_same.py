@@ -129,3 +129,12 @@ def test_the_gravity_of_an_mjcf_file_is_compared(run, arm, mjcf):
         code, output, _ = run('same', *pair)
         assert (code, 'DIFFERS gravity base' in output) == (1, True)
         assert run('same', *pair, '--gravity', 0, 0, -9.81)[0] == 0
+
+
+def test_what_an_mjcf_file_has_beyond_a_model_is_a_remark(run, mjcf, tmp_path):
+    spring, report = mjcf.with_name('b.xml'), tmp_path / 'found.json'
+    spring.write_text(mjcf.read_text().replace('<joint ', '<joint stiffness="5" ', 1))
+    code, output, _ = run('same', mjcf, spring, '--json', report)
+    words = "of B: springs of joints are left out: 'j1'"
+    assert (code, f'remark: {words}' in output) == (0, True)
+    assert words in json.loads(report.read_text())['remarks']
