@@ -10,7 +10,7 @@ import robots
 from rerooted import rerooted
 from tiers import slow, slow_rows
 
-from robot_dynamics import load_urdf
+from robot_dynamics import load_mjcf, load_urdf, write_mjcf
 from robot_dynamics.check.sameness import same
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.spatial import pose, rotation_rpy
@@ -204,6 +204,25 @@ def test_split_and_merged_links_are_the_same(tmp_path, rng):
         assert (found.exit_code, found.other, found.findings) == (0, '', ())
     heavier = planted.changed(split, 'mass', 5, lambda m: m + 0.1)
     assert subjects(same(model, heavier)) == [('inertia', model.body_names[5])]
+
+
+@pytest.mark.parametrize(('name', 'joint'), ROBOTS)
+def test_urdf_and_mjcf_are_compared_as_two_urdfs_are(name, joint, tmp_path):
+    pytest.importorskip('mujoco')
+
+    def in_mjcf(model):
+        return load_mjcf(write_mjcf(model, tmp_path / 'a.xml'))
+
+    model, wrong = load_urdf(name), []
+    for pair in ((model, in_mjcf(model)), (in_mjcf(model), model)):
+        assert same(*pair).exit_code == 0
+    for label, other, code, kind, subject in planted.planted(model, joint):
+        if label == 'mass 0':  # which MuJoCo rejects
+            continue
+        found = same(model, in_mjcf(other))
+        if (code != 3 and subjects(found) != [(kind, subject)]) or found.exit_code != code:
+            wrong.append((label, found.other, found.findings, found.remarks))
+    assert not wrong
 
 
 def test_what_no_torque_depends_on_is_a_remark():
