@@ -345,6 +345,7 @@ def test_a_run_that_is_over_is_discarded(graph, why):
 @pytest.mark.parametrize('jump', [-5 * SECOND, 2 * SECOND], ids=['reset', 'gap'])
 def test_a_run_continues_over_a_jump_of_the_clock(graph, jump):
     observing = Learning(graph)
+    observing.move(40.0)
     observing.learn(True)
     observing.move(16.0)
     observing.stamp += jump
@@ -352,6 +353,9 @@ def test_a_run_continues_over_a_jump_of_the_clock(graph, jump):
     answer = observing.learn(False)
     assert answer.success, answer.message
     assert 'learned from 32 s' in answer.message
+    # Their times are those of the run: of no clock.
+    times = answer.message.split('largest torques, N m or N: ')[1].split(';')[0].split(', ')
+    assert all(0 <= float(one.split()[-2]) <= 34 for one in times), times
     observing.move(1.0)
     observing.move(1.0, push=(0.0, 1.0))
     assert observing.contacts[-1].message == 'collision'

@@ -142,6 +142,7 @@ class MomentumObserverNode(RobotNode):
         self.detector.restart()
         self._rate = StampRateLimit(self.parameters.publish_rate)
         self._first: int | None = None  # stamp
+        self._learns_from = None
         self._last = -1
         self._contact, self._told = UNKNOWN, -1
         self._unknown = False  # the motion of the base at the last state
@@ -305,8 +306,8 @@ class MomentumObserverNode(RobotNode):
         if self._learning is None:
             return
         if self._learns_from is None:
-            self._learns_from = t
-        # Times of the largest torques are those of the run.
+            # Times of the largest torques are those of the run, over a reset of the clock as well.
+            self._learns_from = t - self._learning.seconds
         self._learning.add(t - self._learns_from, q, self.observer, contact)
         longest = self.parameters.learn_timeout
         if self._learning.seconds > longest:
