@@ -234,7 +234,7 @@ DROPPED = {
 }
 
 
-@pytest.mark.parametrize('event', ['stop', 'another', *slow(DROPPED.keys() - {'stop', 'another'})])
+@pytest.mark.parametrize('event', [*DROPPED][:2] + slow([*DROPPED][2:]))
 def test_what_ends_a_motion_drops_a_trajectory_that_is_retimed(driver, event):
     driver.stamp += 10_000 * MS
     driver.step()
