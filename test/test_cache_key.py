@@ -25,6 +25,7 @@ CALLERS = (
     'core/moving_base.py',
     'core/rollout.py',
     'core/base_motion.py',
+    'simulation/steps/held_base.py',
 )
 OWNERS = ('simulation/closed_chains/closed_chain.py',)
 

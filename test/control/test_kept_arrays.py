@@ -400,7 +400,7 @@ RECORDS = {
     *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PairThresholds', 'PoseLimits'),
     'Switches',
     *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
-    *('ContactLevel', 'StreamClock', 'BaseMotionSettings'),
+    *('ContactLevel', 'StreamClock', 'BaseMotionSettings', 'RetimingProcess'),
 }
 
 

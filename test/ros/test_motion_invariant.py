@@ -127,6 +127,7 @@ class StandIn:
         state = SimpleNamespace(p=np.ones(2), along=r, across=r)
         observer = SimpleNamespace(
             prompt_torque=r,
+            bank_torques=np.tile(r, (3, 1)),
             state=state,
             settings=ObserverSettings(),
             friction=FRICTION,

@@ -9,7 +9,10 @@ Subscribes
     reference          trajectory_msgs/JointTrajectory  with acceleration_source: reference
     payload            geometry_msgs/InertiaStamped     latched, optional
     ~/set_payload      geometry_msgs/InertiaStamped     for this node alone
-    base_motion/...    as of base_motion.source         see base_motion_input.py
+    base_motion/imu    sensor_msgs/Imu                  with base_motion.source: imu
+    base_motion/odometry  nav_msgs/Odometry                odometry
+    base_motion/accel  geometry_msgs/AccelStamped       command
+    base_motion/twist  geometry_msgs/TwistStamped       command
     robot_description  std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped as the joint state from which they are computed
     ~/gravity_torque, ~/coriolis_torque, ~/inertia_torque, ~/inverse_dynamics_torque,

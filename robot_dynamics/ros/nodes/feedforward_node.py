@@ -10,7 +10,10 @@ Subscribes
     target_pose              geometry_msgs/PoseStamped        the next of a stream, for a frame
     target_wrench            geometry_msgs/WrenchStamped      that a link exerts, likewise
     momentum_observer_node/contact  diagnostic_msgs/DiagnosticArray  if `on_collision`
-    base_motion/...          as of base_motion.source         see base_motion_input.py
+    base_motion/imu          sensor_msgs/Imu                  with base_motion.source: imu
+    base_motion/odometry     nav_msgs/Odometry                odometry
+    base_motion/accel        geometry_msgs/AccelStamped       command
+    base_motion/twist        geometry_msgs/TwistStamped       command
     payload, ~/set_payload   geometry_msgs/InertiaStamped     of all nodes, of this node alone
     robot_description        std_msgs/String                  latched, if no parameter gives it
 Publishes

@@ -5,7 +5,10 @@ Subscribes
     joint_states       sensor_msgs/JointState           with efforts
     payload            geometry_msgs/InertiaStamped     latched, optional
     ~/set_payload      geometry_msgs/InertiaStamped     for this node alone
-    base_motion/...    as of base_motion.source         see base_motion_input.py
+    base_motion/imu    sensor_msgs/Imu                  with base_motion.source: imu
+    base_motion/odometry  nav_msgs/Odometry                odometry
+    base_motion/accel  geometry_msgs/AccelStamped       command
+    base_motion/twist  geometry_msgs/TwistStamped       command
     robot_description  std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped as the joint state from which they are computed
     ~/external_torque  sensor_msgs/JointState           torques of the environment on the joints

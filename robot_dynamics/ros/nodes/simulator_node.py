@@ -5,7 +5,10 @@ Subscribes
     joint_effort                 sensor_msgs/JointState           efforts by joint name
     effort_controller/commands   std_msgs/Float64MultiArray       efforts in the order of `joints`
     external_wrench              geometry_msgs/WrenchStamped      acts on a frame of the arm
-    base_motion/...              as of base_motion.source         see base_motion_input.py
+    base_motion/imu              sensor_msgs/Imu                  with base_motion.source: imu
+    base_motion/odometry         nav_msgs/Odometry                odometry
+    base_motion/accel            geometry_msgs/AccelStamped       command
+    base_motion/twist            geometry_msgs/TwistStamped       command
     robot_description            std_msgs/String                  latched, if no parameter gives it
 Publishes, stamped with simulated time
     joint_states                 sensor_msgs/JointState           as measured, with efforts in the
