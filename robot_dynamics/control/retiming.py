@@ -29,7 +29,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import spline
 from robot_dynamics.control.feasibility import slow_down
 from robot_dynamics.control.feedforward import require_order
-from robot_dynamics.control.limits import described
+from robot_dynamics.control.limits import acceleration_limit
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.transitions import NEGLIGIBLE
 from robot_dynamics.core.dynamics import Dynamics
@@ -71,9 +71,10 @@ def retime(
 ) -> Trajectory:
     """Return the fastest motion along the path of a trajectory, from rest to rest.
 
-    Where the trajectory stops, the motion stops, for as long. Limits are those of velocity and
-    effort, and those of acceleration that the description has; a jerk limit slows the whole motion
-    down. The result is within the limits by `check_feasibility`.
+    Where the trajectory stops, the motion stops, for as long. Limits are those of velocity, effort
+    and acceleration, that of `limits.acceleration_limit`: torques that step would exceed the rate
+    that drives and nodes allow. A jerk limit slows the whole motion down. The result is within the
+    limits by `check_feasibility`.
 
     Args:
         arm: the dynamics of the robot, with its payload.
@@ -89,8 +90,8 @@ def retime(
 
     Raises:
         TrajectoryError: joints differ from those of the model; a point is a corner, at which no
-            motion is possible without a stop; a posture needs more than its limits at any speed;
-            or no limit bounds the speed.
+            motion is possible without a stop; or a posture needs more than its limits at any
+            speed.
     """
     require_order(arm, trajectory)
     if not (0.0 < margin <= 1.0 and window > 0.0):
@@ -101,7 +102,7 @@ def retime(
     limits = _Limits(
         margin * np.asarray(arm.model.effort_limit if effort_limit is None else effort_limit),
         np.asarray(arm.model.velocity_limit if velocity_limit is None else velocity_limit),
-        described(arm.model),
+        acceleration_limit(arm.model),
         coulomb_friction(arm.model.viscous, arm.model.coulomb) if friction is None else friction,
     )
     parts = _parts(trajectory)
@@ -156,7 +157,7 @@ def sections(
     used = {
         'effort': np.abs(rigid + law.torque(qd, rigid)) / model.effort_limit,
         'velocity': np.abs(qd) / model.velocity_limit,
-        'acceleration': np.abs(qdd) / described(model),
+        'acceleration': np.abs(qdd) / acceleration_limit(model),
     }
     shares = np.concatenate([*used.values()], axis=1)
     most = shares.argmax(axis=1)
@@ -334,17 +335,9 @@ def _largest_near(x: Array, near: Array) -> Array:
 
 
 def _fastest(rows: _Rows, h: float) -> Array:
-    """Return the largest x (k,) at the points of a grid, from rest to rest.
-
-    Raises:
-        TrajectoryError: it is infinite.
-    """
+    """Return the largest x (k,) at the points of a grid, from rest to rest."""
     count = len(rows.cap)
     reach, x = np.zeros(count + 1), np.zeros(count + 1)
-    if not np.isfinite(_bound(rows, 0, np.inf, h)):
-        raise TrajectoryError(
-            'no limit of velocity, acceleration or effort bounds the speed along the path'
-        )
     for i in reversed(range(count)):
         reach[i] = _bound(rows, i, reach[i + 1], h)
     for i in range(count):

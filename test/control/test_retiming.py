@@ -12,11 +12,14 @@ from tiers import slow
 
 from robot_dynamics.common.errors import TrajectoryError
 from robot_dynamics.control.feasibility import check_feasibility
+from robot_dynamics.control.gains import pd_gains
+from robot_dynamics.control.limits import TO_FULL_SPEED, acceleration_limit
 from robot_dynamics.control.retiming import retime
 from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import coulomb_friction
 from robot_dynamics.core.model.robots import cartesian_arm
+from robot_dynamics.urdf.loading import load_urdf
 
 BRIEF = 1e-3  # s, of a window that costs nothing
 FORCE, DISTANCE = 4.0, 0.8  # N, m
@@ -113,11 +116,16 @@ def test_viscous_friction_bounds_the_speed_that_no_limit_bounds(viscous, side):
     assert best < fastest.duration < 1.12 * best
 
 
-@pytest.mark.parametrize('limits', [{'effort_limit': 40.0}, {'acceleration_limit': 5.0}], ids=str)
+@pytest.mark.parametrize(
+    'limits', [{'effort_limit': 6.0}, {'effort_limit': 40.0}, {'acceleration_limit': 5.0}], ids=str
+)
 def test_a_velocity_limit_gives_the_time_of_a_trapezoid(limits):
     arm, speed = mass(**limits, velocity_limit=0.5), 0.5
     m = arm.mass_matrix(np.zeros(2))[0, 0]
-    acceleration = limits.get('acceleration_limit', limits.get('effort_limit', 0.0) / m)
+    acceleration = min(
+        limits.get('acceleration_limit', speed / TO_FULL_SPEED),
+        limits.get('effort_limit', np.inf) / m,
+    )
     fastest = retime(arm, straight(arm, 0.0, DISTANCE), window=BRIEF, margin=1.0)
     # T = d / v + v / a
     expected = DISTANCE / speed + speed / acceleration + BRIEF
@@ -166,9 +174,12 @@ def test_the_path_is_kept_within_the_limits_and_something_is_at_its_limit(name, 
         assert q[[0, -1]] == pytest.approx(motion.points[0, [0, -1]], abs=1e-9)
         assert not np.abs(qd[[0, -1]]).max() > 1e-9
         tau = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
-        used = np.maximum(
-            np.abs(tau) / arm.model.effort_limit, np.abs(qd) / arm.model.velocity_limit
-        ).max(axis=1)
+        shares = (
+            np.abs(tau) / arm.model.effort_limit,
+            np.abs(qd) / arm.model.velocity_limit,
+            np.abs(qdd) / acceleration_limit(arm.model),
+        )
+        used = np.max(shares, axis=(0, 2))
         assert np.median(used) > 0.85
 
 
@@ -180,7 +191,11 @@ def test_durations_are_those_of_toppra(name):
     arm = Dynamics(robots.load(name))
     model, rng = arm.model, np.random.default_rng(7)
     both = toppra.constraint.DiscretizationType.Interpolation
+    most = acceleration_limit(model)
     limits = [
+        toppra.constraint.JointAccelerationConstraint(
+            np.stack([-most, most], axis=1), discretization_scheme=both
+        ),
         toppra.constraint.JointVelocityConstraint(
             np.stack([-model.velocity_limit, model.velocity_limit], axis=1)
         ),
@@ -220,6 +235,26 @@ def test_the_time_law_of_the_input_and_its_direction_do_not_count():
     assert retime(loaded, motion, weak).duration > 1.02 * durations[0]
 
 
+@pytest.mark.parametrize('name', ['panda', *slow(['puma560'])])
+def test_it_is_followed_within_the_rate_of_torques_that_nodes_allow(name):
+    """By feed-forward and feedback of 1 kHz, with full effort in 0.1 s at most."""
+    arm = Dynamics(load_urdf(name))
+    if not np.isfinite(arm.model.effort_limit).all():
+        arm = Dynamics(replace(arm.model, effort_limit=np.full(6, 120.0)))
+    fastest = retime(arm, curved(arm.model, np.random.default_rng(3), 0.3))
+    h, most = 1e-3, arm.model.effort_limit
+    q, qd, qdd = fastest.sample(np.arange(0.0, fastest.duration, h))
+    feed_forward = arm.inverse_dynamics(q, qd, qdd) + arm.friction_torque(qd)
+    gains = pd_gains(arm, q[::50], h)
+    at, rate, last, error = q[0], qd[0], feed_forward[0], 0.0
+    for k, tau in enumerate(feed_forward):
+        wanted = tau + gains.kp * (q[k] - at) + gains.kd * (qd[k] - rate)
+        last = last + np.clip(np.clip(wanted, -most, most) - last, -h * most / 0.1, h * most / 0.1)
+        error = max(error, np.abs(q[k] - at).max())
+        at, rate = arm.simulate(at, rate, last, steps=1, time_step=h)[:2]
+    assert error < 2e-3
+
+
 # -- what cannot be -----------------------------------------------------------------------------
 
 
@@ -234,14 +269,11 @@ def test_corners_and_turns_between_points_are_named():
         retime(arm, back)
 
 
-def test_a_posture_that_cannot_be_held_and_missing_limits_are_named():
+def test_a_posture_that_cannot_be_held_and_wrong_arguments_are_named():
     arm = Dynamics(robots.load('panda'))
     motion = curved(arm.model, np.random.default_rng(3))
     with pytest.raises(TrajectoryError, match=r"joint 'panda_joint\d' needs .* posture \["):
         retime(arm, motion, 0.2 * arm.model.effort_limit)
-    unlimited = np.full(arm.model.n, np.inf)
-    with pytest.raises(TrajectoryError, match='no limit of velocity, acceleration or effort'):
-        retime(arm, motion, unlimited, unlimited)
     with pytest.raises(TrajectoryError, match='see `in_order`'):
         retime(arm, motion.in_order(arm.model.joint_names[::-1]))
     for wrong in ({'window': 0.0}, {'margin': 0.0}, {'margin': 1.1}):
