@@ -50,7 +50,7 @@ from robot_dynamics.urdf.elements import (
 )
 from robot_dynamics.urdf.identified import lacking
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
-from robot_dynamics.urdf.robot_files import named, robot_file
+from robot_dynamics.urdf.robot_files import contents_of, named, robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
 from robot_dynamics.urdf.xacro_process import expanded
 
@@ -169,12 +169,7 @@ def urdf_text(
     if isinstance(package_paths, (str, os.PathLike)):
         raise ModelError(f'package_paths is {package_paths!r}; expected a list of folders')
     file, arguments = robot_file(path), xacro_arguments or {}
-    try:
-        with file.open('rb') as stream:
-            contents = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise ModelError(f'cannot read the file: {reason}') from error
+    contents = contents_of(file)
     if file.suffix == '.xacro':
         reject_binary(contents)
         return expanded(file, arguments, package_paths)

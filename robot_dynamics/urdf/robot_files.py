@@ -16,6 +16,7 @@ from pathlib import Path
 
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.resources import bundled_robots
+from robot_dynamics.urdf.reader import MAX_BYTES
 
 CACHE = '~/.cache/robot_descriptions'  # of robot_descriptions, unless ROBOT_DESCRIPTIONS_CACHE
 # Of file names, as example-robot-data loads them: ur10 is ur10_robot, talos is talos_reduced.
@@ -72,6 +73,20 @@ def _folders() -> Iterator[Path]:
     for prefix in prefixes:
         yield Path(prefix, 'share', 'example-robot-data', 'robots')
     yield Path(os.environ.get('ROBOT_DESCRIPTIONS_CACHE') or CACHE).expanduser()
+
+
+def contents_of(file: Path) -> bytes:
+    """Return the contents of a file, one byte more than a description may have at most.
+
+    Raises:
+        ModelError: it cannot be read.
+    """
+    try:
+        with file.open('rb') as stream:
+            return stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, 'strerror', None) or error
+        raise ModelError(f'cannot read the file: {reason}') from error
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import numpy as np
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.common.spatial import Array, inverse_pose, pose, quaternion_rotation
 from robot_dynamics.urdf.deviations import root_tag
-from robot_dynamics.urdf.reader import MAX_BYTES
+from robot_dynamics.urdf.robot_files import contents_of
 
 UNNAMED = '', 'MuJoCo Model'  # of files that name no model
 ALTERED = 1e-6  # relative change of an inertia that is not rounding
@@ -149,13 +149,7 @@ def compile_spec(spec_of: Any, file: Path) -> Compiled:
 
 def reject_other_roots(file: Path) -> None:
     """Raise ModelError unless a file can be read and its root element is <mujoco>."""
-    try:
-        with file.open('rb') as stream:
-            contents = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, 'strerror', None) or error
-        raise ModelError(f'cannot read the file: {reason}') from error
-    if (tag := root_tag(contents)) != 'mujoco':
+    if (tag := root_tag(contents_of(file))) != 'mujoco':
         raise ModelError(
             f'the root element is <{tag}>; expected an MJCF file, with the root element <mujoco>'
         )
