@@ -285,13 +285,15 @@ class FreeMotion:
         self._last = -np.inf
 
     def add(self, t: float, observer: MomentumObserver, motion: int = 0) -> None:
-        """Add the last update of an observer.
+        """Add the last update of an observer; nothing more is learned from after `MOST_SAMPLES`.
 
         Args:
             t: its time, s.
             observer: after it.
             motion: number of the motion that it is part of.
         """
+        if len(self._times) >= MOST_SAMPLES:
+            return
         state = observer.state
         assert state is not None  # it has been updated
         if 0 < t - self._last <= observer.settings.max_gap:
@@ -304,8 +306,6 @@ class FreeMotion:
         friction = observer.friction
         self._remembered = friction.law.memory * friction.coefficients['coulomb']
         r = self._debounced.add(t, np.vstack([observer.prompt_torque, observer.bank_torques]))
-        if len(self._times) >= MOST_SAMPLES:
-            return
         known, *bank = np.where(observer.friction_known, r, np.nan)
         self._bank.add(self.seconds, motion, bank, state.p)
         fast = state.along + state.across

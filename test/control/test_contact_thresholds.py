@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from robot_dynamics.control import contact_thresholds
 from robot_dynamics.control.contact_thresholds import CLEAN, Debounced, FreeMotion
 from robot_dynamics.control.momentum_observer import ObserverSettings
 
@@ -58,6 +59,15 @@ def test_noise_grows_with_the_momentum_as_it_does():
     # The largest of 100,000 normal numbers
     assert (np.abs(thresholds.level - 4.4) < 0.5).all()
     assert not learned.missing
+
+
+@pytest.mark.parametrize('most', [1000, 5000])
+def test_time_from_which_nothing_is_learned_does_not_count(monkeypatch, most):
+    monkeypatch.setattr(contact_thresholds, 'MOST_SAMPLES', most)
+    learned = free_motion(30.0)
+    # The first sample ends no interval.
+    expected = min(30.0, most * STEP) - STEP
+    assert learned.thresholds.learned == pytest.approx(expected, abs=1.5 * STEP)
 
 
 @pytest.mark.slow
