@@ -82,12 +82,12 @@ def add_thresholds_options(parser: argparse.ArgumentParser) -> None:
 def thresholds(options: argparse.Namespace) -> int:
     """Learn thresholds of contact from free motion, as parameters of momentum_observer_node.
 
-    Prints the rate of false contacts, held out by motion, the smallest torque that is always felt,
-    and the largest torques, whose times --exclude leaves out. Less than ten minutes give
-    provisional thresholds, raised by a margin. Where time stamps jitter, slower poles along the
-    momentum are chosen. Velocities that were not recorded are derived as the node does. A
-    recording of less than 30 s or three motions is rejected with exit code 2, and nothing is
-    written. Needs rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
+    Prints the rate of false contacts, held out by motion, the smallest torque that is always felt
+    and in half of the motion, and the largest torques, whose times --exclude leaves out. Less than
+    ten minutes give provisional thresholds, raised by a margin. Where time stamps jitter, slower
+    poles along the momentum are chosen. Velocities that were not recorded are derived as the node
+    does. A recording of less than 30 s or three motions is rejected with exit code 2, and nothing
+    is written. Needs rosbags: pip install rosbags, or in a checkout pip install '.[bags]'.
     """
     bag = recorded(options)
     with concise_warnings():

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.common.settings import checked, setting
+from robot_dynamics.common.settings import checked, setting, settings_of
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact_thresholds import (
     ContactThresholds,
@@ -103,10 +103,10 @@ class ContactDetector:
         pairs = [self.thresholds, *(PairThresholds(**vars(checked(one, n))) for one in bank)]
         used = [pair for pair in pairs[1:] if np.any(pair.level)]
         self._pairs = PairThresholds(
-            *(
-                np.array([getattr(pair, name) for pair in (pairs if used else pairs[:1])])
-                for name in ('noise', 'noise_per_momentum', 'level', 'margin')
-            )
+            **{
+                name: np.array([getattr(pair, name) for pair in (pairs if used else pairs[:1])])
+                for name in settings_of(PairThresholds)
+            }
         )
         self._level = np.asarray(self._pairs.level) * np.asarray(self._pairs.margin)
         self.collision_excess = settings.collision_factor / settings.contact_factor
@@ -167,7 +167,7 @@ class ContactDetector:
 
     def _at(self, p: Array) -> tuple[Array, Array]:
         """Return standard deviations (n,) and thresholds of contact (pairs, n) at momenta p."""
-        sigma = self._pairs.sigma(p)
+        sigma = self._pairs.sigma(p, self._observer.unsettled)
         coulomb = self._observer.friction.coefficients['coulomb']
         floor = np.where(self._observer.friction_known, 0.0, UNKNOWN_FRICTION * coulomb)
         threshold = np.maximum(self._settings.contact_factor * self._level * sigma, floor)

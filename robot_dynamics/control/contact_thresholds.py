@@ -4,9 +4,11 @@
 In free motion the estimated external torques r are what the model, the drives and the sensors do
 not get right, and grow with the momentum p, not with the speed alone:
 
-    r_j^2 ~ sigma_0j^2 + sigma_1j^2 p_j^2,    rho_j = |r_j| / sigma_j(p_j),    lambda_j = max rho_j
+    r_j^2 ~ sigma_0j^2 + sigma_1j^2 p_j^2 + sigma_uj^2 u_j,    rho_j = |r_j| / sigma_j,
+    lambda_j = max rho_j
 
-by least squares, with sigma_1^2 >= 0 and sigma_0^2 >= 0.02 mean r^2. |r| is the smallest of the
+by least squares, with sigma_1^2, sigma_u^2 >= 0 and sigma_0^2 >= 0.02 mean r^2. u, from 0 to 1, is
+`unsettled` of the observer: friction is known worst after reversals. |r| is the smallest of the
 last `DEBOUNCE`, without single peaks. Contact is a rho_j above a multiple of lambda_j times a
 margin for how little was learned (`threshold_statistics`). How large the multiple has to be
 follows from the largest rho / lambda of each `BLOCK`, with that margin, whose distribution is that
@@ -45,6 +47,7 @@ from robot_dynamics.control.threshold_statistics import (
     FalseContacts,
     FreeSamples,
     HeldOut,
+    deviation,
     held_out,
 )
 from robot_dynamics.core.algorithms.momentum_observer import BANK
@@ -52,6 +55,7 @@ from robot_dynamics.core.algorithms.momentum_observer import BANK
 DEBOUNCE = 2.5e-3  # s: three samples at 1 kHz, one at 250 Hz
 BLOCK = 10.0  # s
 TINY = 1e-12  # N m or N
+AT_REST = 0.5  # unsettled
 FEWEST_BLOCKS = 12
 CLEAN = 0.9  # probability of an hour without a false contact
 ENOUGH = 600.0  # s of free motion to learn from; thresholds of less are provisional
@@ -96,11 +100,24 @@ class PairThresholds:
         'Factor of the level for what a longer run would have had: large after a short one',
         bounds=(1.0, 1e6),
     )
+    noise_unsettled: ArrayLike = joint_setting(
+        0.0,
+        'Their further standard deviation right after a reversal; at rest its square is half, and '
+        'none while the joint slides on',
+        'N m or N',
+        EFFORT,
+    )
 
-    def sigma(self, p: ArrayLike) -> Array:
-        """Return the standard deviations (..., n) at momenta p (..., n)."""
-        slope = np.asarray(self.noise_per_momentum) * np.asarray(p)
-        return np.asarray(np.hypot(self.noise, slope))
+    def sigma(self, p: ArrayLike, unsettled: ArrayLike = AT_REST) -> Array:
+        """Return the standard deviations (..., n).
+
+        Args:
+            p: (..., n) momenta.
+            unsettled: (..., n) of the observer.
+        """
+        return deviation(
+            self.noise, self.noise_per_momentum, self.noise_unsettled, np.asarray(p), unsettled
+        )
 
 
 @dataclass(frozen=True)
@@ -148,6 +165,7 @@ class Felt(NamedTuple):
     """Steps of torque that are always felt in the motion of a run, behind a pair of poles."""
 
     torque: Array  # (n,) smallest, N m or N; inf: the joint does not use the pair
+    usual: Array  # (n,) smallest that is felt in half of the motion
     delay: float  # s, after which they are
 
 
@@ -203,7 +221,9 @@ class Learned(NamedTuple):
             parts.append(f'learn for {(ENOUGH - seconds) / 60:.1f} more minutes')
         if self.felt:
             listed = ', '.join(self._felt(j, name) for j, name in enumerate(joint_names))
-            parts.append(f'smallest steps that are always felt, N m or N: {listed}')
+            parts.append(
+                f'smallest steps that are always felt (in half of the motion), N m or N: {listed}'
+            )
             parts += self._beyond(joint_names, np.broadcast_to(effort_limit, len(joint_names)))
         if self.largest:
             listed = ', '.join(
@@ -219,7 +239,7 @@ class Learned(NamedTuple):
 
     def _felt(self, joint: int, name: str) -> str:
         steps = [
-            f'{felt.torque[joint]:.3g} in {1e3 * felt.delay:.0f} ms'
+            f'{felt.torque[joint]:.3g} ({felt.usual[joint]:.3g}) in {1e3 * felt.delay:.0f} ms'
             for felt in self.felt
             if np.isfinite(felt.torque[joint])
         ]
@@ -277,7 +297,7 @@ class FreeMotion:
     def __init__(self, n: int):
         """Begin without samples of n joints."""
         self._n, self._debounced, self._bank = n, Debounced(), _BankSamples(n)
-        # Seconds before, motion, |r|, p, and r behind one pole; and t, of each sample.
+        # Seconds before, motion, |r|, p, u, and r behind one pole; and t, of each sample.
         self._samples, self._times = array('f'), array('d')
         self._slow_along, self._remembered, self._slowest = False, np.zeros(n), np.inf
         self._aligning = 0.0  # s, by which efforts or motion are delayed
@@ -307,9 +327,10 @@ class FreeMotion:
         self._remembered = friction.law.memory * friction.coefficients['coulomb']
         r = self._debounced.add(t, np.vstack([observer.prompt_torque, observer.bank_torques]))
         known, *bank = np.where(observer.friction_known, r, np.nan)
-        self._bank.add(self.seconds, motion, bank, state.p)
+        unsettled = observer.unsettled
+        self._bank.add(self.seconds, motion, bank, state.p, unsettled)
         fast = state.along + state.across
-        row = np.concatenate([[self.seconds, motion], known, state.p, fast], dtype=KEPT)
+        row = np.concatenate([[self.seconds, motion], known, state.p, unsettled, fast], dtype=KEPT)
         self._samples.frombytes(row.tobytes())
         self._times.append(t)
 
@@ -319,18 +340,20 @@ class FreeMotion:
         Args:
             contact_factor: with which they will be used.
         """
-        table = np.array(self._samples, dtype=float).reshape(-1, 3 * self._n + 2)
+        table = np.array(self._samples, dtype=float).reshape(-1, 4 * self._n + 2)
         seconds, motion = table[:, 0], table[:, 1]
-        r, p, fast = np.split(table[:, 2:], 3, axis=1)
+        r, p, unsettled, fast = np.split(table[:, 2:], 4, axis=1)
         if not len(table):
             nothing = np.zeros(self._n)
-            thresholds = ContactThresholds(nothing, nothing, nothing, nothing + 1, self.seconds)
+            thresholds = ContactThresholds(
+                *(nothing, nothing, nothing, nothing + 1, nothing), learned=self.seconds
+            )
             none = tuple(range(self._n))
             return Learned(thresholds, np.nan, 0.0, none, self._slow_along, nothing)
-        found = held_out(FreeSamples(seconds, motion, r, p), contact_factor)
-        noise, slope, level, margin = found.thresholds
-        thresholds = ContactThresholds(noise, slope, level, margin, self.seconds)
-        sigma, used = thresholds.sigma(p), np.isfinite(r)
+        found = held_out(FreeSamples(seconds, motion, r, p, unsettled), contact_factor)
+        level, margin = found.thresholds.level, found.thresholds.margin
+        thresholds = ContactThresholds(**found.thresholds._asdict(), learned=self.seconds)
+        sigma, used = thresholds.sigma(p, unsettled), np.isfinite(r)
         rho = np.where(used & (sigma > 0), r, 0.0) / np.where(sigma > 0, sigma, 1.0)
         excess = (rho / np.where(level > 0, margin * level, 1.0)).max(axis=1, initial=0.0)
         own = np.where(level > 0, self._remembered, 0.0)
@@ -343,7 +366,7 @@ class FreeMotion:
             _correlation(fast, p),
             tuple(np.flatnonzero(level == 0).tolist()),
             self._slow_along,
-            own / np.maximum(margin * level * noise, TINY),
+            own / np.maximum(margin * level * thresholds.sigma(np.zeros(self._n)), TINY),
             false_contacts=found.false_contacts._replace(number=number),
             largest=self._peaks(found, r),
             felt=tuple(
@@ -386,32 +409,33 @@ class _BankSamples:
     """Torques behind the poles of the bank in free motion: the largest of each `WINDOW`."""
 
     def __init__(self, n: int):
-        self._n, self._rows = n, array('f')  # seconds, motion, |r| of the pairs, p
+        self._n, self._rows = n, array('f')  # seconds, motion, |r| of the pairs, p, u
         self._began, self._largest = 0.0, np.zeros((len(BANK), n))
 
-    def add(self, seconds: float, motion: int, r: list[Array], p: Array) -> None:
+    def add(self, seconds: float, motion: int, r: list[Array], p: Array, unsettled: Array) -> None:
         self._largest = np.maximum(self._largest, r)  # NaN stays
         if seconds - self._began < WINDOW:
             return
-        row = np.concatenate([[seconds, motion], self._largest.ravel(), p], dtype=KEPT)
+        values = ([seconds, motion], self._largest.ravel(), p, unsettled)
+        row = np.concatenate(values, dtype=KEPT)
         self._rows.frombytes(row.tobytes())
         self._began, self._largest = seconds, np.zeros_like(self._largest)
 
     def learned(self, prompt: HeldOut, contact_factor: float) -> list[LearnedPair]:
         """Return the thresholds of the pairs, on joints where smaller steps are felt held out."""
         n, pairs = self._n, len(BANK)
-        table = np.array(self._rows, dtype=float).reshape(-1, 2 + (pairs + 1) * n)
+        table = np.array(self._rows, dtype=float).reshape(-1, 2 + (pairs + 2) * n)
         seconds, motion = table[:, 0], table[:, 1]
-        *torques, p = np.split(table[:, 2:], pairs + 1, axis=1)
+        *torques, p, unsettled = np.split(table[:, 2:], pairs + 2, axis=1)
         best, learned = prompt.opposed, []
         for poles, r in zip(BANK, torques, strict=True):
-            found = held_out(FreeSamples(seconds, motion, r, p), contact_factor)
-            noise, slope, level, margin = found.thresholds
-            gains = (level > 0) & (found.opposed < GAIN * best)
+            found = held_out(FreeSamples(seconds, motion, r, p, unsettled), contact_factor)
+            own = found.thresholds
+            gains = (own.level > 0) & (found.opposed < GAIN * best)
             best = np.where(gains, found.opposed, best)
-            used = np.where(gains, level, 0.0)
-            thresholds = PairThresholds(noise, slope, used, margin)
-            limit = contact_factor * used * margin * thresholds.sigma(p)
+            own = own._replace(level=np.where(gains, own.level, 0.0))
+            thresholds = PairThresholds(**own._asdict())
+            limit = contact_factor * own.level * own.margin * thresholds.sigma(p, unsettled)
             opposed = np.where(np.isfinite(r) & gains, limit + r, 0.0)
             number = int(found.of_joints[gains].sum())
             learned.append(LearnedPair(thresholds, _felt(opposed, min(poles)), number))
@@ -420,8 +444,10 @@ class _BankSamples:
 
 def _felt(opposed: Array, slowest: float) -> Felt:
     """Return steps that are always felt, from thresholds plus |r| (k, n) and the slowest pole."""
-    largest = opposed.max(axis=0, initial=0.0) / REACHED
-    return Felt(np.where(largest > 0, largest, np.inf), REACHED_AFTER / slowest + DEBOUNCE)
+    known = np.where(opposed > 0, opposed, np.inf)
+    steps = np.array([opposed.max(axis=0, initial=0.0), np.median(known, axis=0)]) / REACHED
+    largest, usual = np.where(steps[0] > 0, steps, np.inf)
+    return Felt(largest, usual, REACHED_AFTER / slowest + DEBOUNCE)
 
 
 def _correlation(d: Array, p: Array) -> float:

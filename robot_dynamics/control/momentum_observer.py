@@ -83,7 +83,7 @@ class Sample(NamedTuple):
     base: tuple[Array, ...]  # its motion (9) if it moves, else none
 
 
-BANKED = len(BankState._fields)
+BANKED, UNSETTLED = len(BankState._fields), BankState._fields.index('unsettled')
 
 
 class BankedUpdate(NamedTuple):
@@ -245,6 +245,11 @@ class MomentumObserver:
         return np.array(BankState(*self.bank.reshape(BANKED, -1)).torques)
 
     @property
+    def unsettled(self) -> Array:
+        """How little each joint has slid in the direction of its velocity (n,), 0 to 1."""
+        return np.asarray(self.bank.reshape(BANKED, -1)[UNSETTLED])
+
+    @property
     def waiting(self) -> bool:
         """Whether it waits for the motion that belongs to the first efforts."""
         return self._waits
@@ -313,7 +318,9 @@ def observer_program(arm: CompiledRobot, friction: JointFriction) -> Callable[..
         bank = BankState(*(rest[0][k : k + n] for k in range(0, BANKED * n, n)))
         before = ObserverState(*rest[1:])
         after = observe(robot.tree, own, before, q, qd, effort, h[0], poles)
-        return *after, [x for row in through_bank(bank, before, after, effort, h[0]) for x in row]
+        return *after, [
+            x for row in through_bank(bank, before, after, qd, effort, h[0]) for x in row
+        ]
 
     inputs = dict.fromkeys(('q', 'qd', 'effort'), n) | {'time_step': 1, 'poles': 2}
     inputs |= dict.fromkeys((*terms, 'presliding', 'play'), n) | {'bank': BANKED * n}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.settings import settings_of
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.contact import Contact
 from robot_dynamics.control.contact_thresholds import (
@@ -20,6 +21,7 @@ from robot_dynamics.control.contact_thresholds import (
     ContactThresholds,
     FreeMotion,
     Learned,
+    PairThresholds,
 )
 from robot_dynamics.control.momentum_observer import MomentumObserver
 
@@ -139,12 +141,12 @@ class ThresholdLearning:
         found = self._free.learned(contact_factor)
         new, old = found.thresholds, self._before
         keeps = (np.asarray(new.level) == 0) & (np.asarray(old.level) > 0)
-        noise, slope, level, margin = (
-            np.where(keeps, getattr(old, name), getattr(new, name))
-            for name in ('noise', 'noise_per_momentum', 'level', 'margin')
-        )
+        mixed = {
+            name: np.where(keeps, getattr(old, name), getattr(new, name))
+            for name in settings_of(PairThresholds)
+        }
         return found._replace(
-            thresholds=ContactThresholds(noise, slope, level, margin, new.learned),
+            thresholds=ContactThresholds(**mixed, learned=new.learned),
             missing=tuple(j for j in found.missing if not keeps[j]),
             kept=tuple(np.flatnonzero(keeps).tolist()),
         )

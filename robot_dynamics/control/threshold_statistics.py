@@ -21,7 +21,7 @@ limits for the Poisson distribution", Biometrika 28, 1936.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,9 @@ CONFIDENCE = 0.95
 # would be that of a standstill, and the threshold of motion without bound.
 FLOOR = 0.02
 TINY = 1e-300
+RIDGE = 1e-9  # of columns that are equal, such as p^2 at constant speed
+
+Noise = tuple[Array, Array, Array]
 
 
 class FreeSamples(NamedTuple):
@@ -47,12 +50,14 @@ class FreeSamples(NamedTuple):
         motion: (k,) number of its motion.
         r: (k, n) size of the external torques, N m or N; NaN: not used.
         p: (k, n) momenta.
+        unsettled: (k, n) of the observer, 0 to 1.
     """
 
     seconds: Array
     motion: Array
     r: Array
     p: Array
+    unsettled: Array
 
 
 class FalseContacts(NamedTuple):
@@ -86,9 +91,17 @@ class Thresholds(NamedTuple):
     """Noise of the joints and the largest rho, with its margin: (n,) each."""
 
     noise: Array
-    slope: Array
+    noise_per_momentum: Array
+    noise_unsettled: Array
     level: Array
     margin: Array
+
+
+def deviation(noise: Any, per_momentum: Any, at_reversal: Any, p: Array, unsettled: Any) -> Array:
+    """Return sigma (..., n) at momenta p (..., n)."""
+    # sigma^2 = sigma_0^2 + sigma_1^2 p^2 + sigma_u^2 u
+    squares = np.square(noise) + np.square(per_momentum * p) + np.square(at_reversal) * unsettled
+    return np.asarray(np.sqrt(squares))
 
 
 class HeldOut(NamedTuple):
@@ -97,7 +110,7 @@ class HeldOut(NamedTuple):
     thresholds: Thresholds
     false_contacts: FalseContacts
     of_joints: Array  # (n,) number of false contacts of each joint
-    opposed: Array  # (n,) mean over the parts of the largest threshold plus |r|, N m or N
+    opposed: Array  # (n,) mean of the thresholds plus |r| of samples held out, N m or N
     largest: Array  # (N, n) rho of each block
     where: Array  # (N, n) samples of these
 
@@ -135,7 +148,7 @@ class _Run:
             over: Array = np.greater(r, np.where(limit > 0, limit, np.inf))
             number += _rises(np.reshape(over.any(axis=1), (-1, 1))).sum()
             of_joints += _rises(over)
-            opposed.append((limit + r).max(axis=0))
+            opposed.append((limit + r).mean(axis=0))
             seconds += float(np.diff(self._samples.seconds, prepend=0.0)[inside].sum())
         _, largest, where = self._of(folds)
         mean = np.mean(opposed, axis=0) if opposed else np.full(len(rule.level), np.inf)
@@ -161,29 +174,30 @@ class _Run:
         """Return thresholds of folds alone, and the largest rho of every block by their noise."""
         if folds not in self._kept:
             inside = np.isin(self._fold, list(folds))
-            noise, slope = _noise(self._sums[inside].sum(axis=0))
-            largest, where = self._largest(noise, slope)
+            noise = _noise(self._sums[inside].sum(axis=0))
+            largest, where = self._largest(noise)
             own = largest[inside]
             level = own.max(axis=0, initial=0.0)
             margin = _margin(own, level, self._factor)
-            self._kept[folds] = Thresholds(noise, slope, level, margin), largest, where
+            self._kept[folds] = Thresholds(*noise, level, margin), largest, where
         return self._kept[folds]
 
-    def _largest(self, noise: Array, slope: Array) -> tuple[Array, Array]:
-        rho = self._rho(noise, slope)
+    def _largest(self, noise: Noise) -> tuple[Array, Array]:
+        rho = self._rho(noise)
         largest = np.maximum.reduceat(rho, self._first, axis=0)
         ends = np.append(self._first[1:], len(rho))
         parts = zip(self._first.tolist(), ends.tolist(), strict=True)
         return largest, np.array([start + rho[start:end].argmax(axis=0) for start, end in parts])
 
-    def _rho(self, noise: Array, slope: Array) -> Array:
-        sigma = np.hypot(noise, slope * self._samples.p)
+    def _rho(self, noise: Noise) -> Array:
+        sigma = deviation(*noise, self._samples.p, self._samples.unsettled)
         known = self._used & (sigma > 0)
         return np.where(known, self._samples.r, 0.0) / np.where(sigma > 0, sigma, 1.0)
 
     def _limits(self, limits: Thresholds, inside: Array) -> tuple[Array, Array]:
         """Return the thresholds, and |r| where it is used, at some samples (k, n) each."""
-        sigma = np.hypot(limits.noise, limits.slope * self._samples.p[inside])
+        p, unsettled = self._samples.p[inside], self._samples.unsettled[inside]
+        sigma = deviation(*limits[:3], p, unsettled)
         r = np.where(self._used[inside], self._samples.r[inside], 0.0)
         return self._factor * limits.level * limits.margin * sigma, r
 
@@ -191,11 +205,15 @@ class _Run:
         return np.diff(np.append(self._first, len(self._samples.seconds)))
 
     def _squares(self) -> Array:
-        """Return of each block (N, n, 6) the sums of 1, p^2, p^4, r^2, r^2 p^2 of used samples."""
-        r2 = np.where(self._used, self._samples.r, 0.0) ** 2
-        p2 = np.where(self._used, self._samples.p, 0.0) ** 2
-        rows = (self._used.astype(float), p2, p2**2, r2, r2 * p2)
-        return np.stack([np.add.reduceat(x, self._first, axis=0) for x in rows], axis=-1)
+        """Return of each block (N, n, 4, 4) the sums of x x^T, x = (1, p^2, u, r^2)."""
+        used = self._used.astype(float)
+        r = np.where(self._used, self._samples.r, 0.0)
+        x = used, used * self._samples.p**2, used * self._samples.unsettled, r**2
+        sums = np.empty((len(self._first), r.shape[1], 4, 4))
+        for i, j in zip(*np.tril_indices(4), strict=True):
+            product = np.add.reduceat(x[i] * x[j], self._first, axis=0)
+            sums[..., i, j] = sums[..., j, i] = product
+        return sums
 
 
 def _rises(over: Array) -> Array:
@@ -219,25 +237,31 @@ def folds_of(samples: FreeSamples, first: Array) -> Array:
     return np.asarray(np.searchsorted(edges, blocks, side='right'))
 
 
-def _noise(sums: Array) -> tuple[Array, Array]:
-    """Return sigma_0 and sigma_1 (n,) by least squares of r^2 within bounds, from sums (n, 5)."""
-    fits = np.array([_fit(*row) for row in sums.tolist()])
-    return np.sqrt(fits[:, 0]), np.sqrt(fits[:, 1])
+def _noise(sums: Array) -> Noise:
+    """Return sigma_0, sigma_1, sigma_u, (n,) each, by least squares from sums (n, 4, 4)."""
+    at_rest, per_momentum, unsettled = np.sqrt(np.array([_fit(one) for one in sums]).T)
+    return at_rest, per_momentum, unsettled
 
 
-def _fit(count: float, p2: float, p4: float, r2: float, r2p2: float) -> tuple[float, float]:
-    """Return a, at least `FLOOR` of the mean of r^2, and b, at least 0, of r^2 ~ a + b p^2."""
+def _fit(sums: Array) -> Array:
+    """Return a, at least `FLOOR` of the mean of r^2, and b, c >= 0 of r^2 ~ a + b p^2 + c u.
+
+    Args:
+        sums: (4, 4) of x x^T, x = (1, p^2, u, r^2).
+    """
+    from scipy.optimize import nnls
+
+    count, least = sums[0, 0], np.zeros(3)
     if not count:
-        return 0.0, 0.0
-    least = FLOOR * r2 / count
-    # [count p2; p2 p4] [a; b] = [r2; r2p2]
-    determinant = count * p4 - p2**2
-    if determinant > 1e-9 * count * p4:
-        a = (p4 * r2 - p2 * r2p2) / determinant
-        b = (count * r2p2 - p2 * r2) / determinant
-        if b >= 0:
-            return (a, b) if a >= least else (least, max(0.0, (r2p2 - least * p2) / p4))
-    return r2 / count, 0.0
+        return least
+    least[0] = FLOOR * sums[0, 3] / count
+    # A^T A [a - least; b; c] = A^T (r^2 - least), each column of A divided by its norm
+    norm = np.sqrt(np.maximum(np.diag(sums)[:3], TINY))
+    normal = sums[:3, :3] / np.outer(norm, norm)
+    L = np.linalg.cholesky(normal + RIDGE * np.eye(3))
+    wanted = (sums[:3, 3] - sums[:3, 0] * least[0]) / norm
+    found, _ = nnls(L.T, np.linalg.solve(L, wanted))
+    return np.asarray(least + found / norm)
 
 
 def _margin(largest: Array, level: Array, factor: float) -> Array:

@@ -391,9 +391,9 @@ def test_the_smallest_step_is_felt_whenever_it_begins_in_the_stated_time(tmp_pat
     params.write_text(parameters_text({'velocity_lag': lag}, '/**'))
     robot = '--robot', ELBOW, '--efforts', 'torques', '--params', params
     _, shown, _ = run(file, *robot)
-    stated = shown.split('always felt, N m or N: ')[1].splitlines()[0].split(', ')
+    stated = shown.split('motion), N m or N: ')[1].splitlines()[0].split(', ')
     smallest = [float(one.split()[1]) for one in stated]
-    after = stated[0].split()[3]
+    after = stated[0].split()[4]
     (tmp_path / 'observer.yaml').write_text(shown)
     parameters = read_parameters(tmp_path / 'observer.yaml', ObserverParameters)
     rows = np.loadtxt(file, delimiter=',', skiprows=1)

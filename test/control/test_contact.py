@@ -74,6 +74,20 @@ def test_the_margin_raises_the_threshold(arm, torque, kinds):
         assert found[-1].excess == pytest.approx(torque / 0.6, rel=1e-3)
 
 
+@pytest.mark.parametrize('torque', [0.5, 0.7])
+def test_the_threshold_is_higher_where_friction_is_unsettled(arm, torque):
+    # At rest sigma^2 = 0.1^2 + 0.2^2 / 2: contact from 0.52 N m on, instead of 0.3.
+    observer, detector = detector_of(arm, replace(THRESHOLDS, noise_unsettled=[0.0, 0.2]))
+    pushes = np.zeros((300, 2))
+    pushes[100:, 1] = torque
+    found = at_rest(arm, pushes, detector, observer)
+    limit = 1.5 * 2.0 * np.sqrt(0.01 + 0.04 / 2)
+    assert (found[-1].kind == 'contact') == (torque > limit)
+    # The other joint has the threshold of its noise.
+    found = at_rest(arm, pushes[:, ::-1], detector, observer, start=1000)
+    assert found[-1].excess == pytest.approx(torque / 0.3, rel=1e-3)
+
+
 @pytest.mark.parametrize('sign', [1.0, -1.0])
 @pytest.mark.parametrize('pair', [0, 1, 2])
 def test_a_pair_of_the_bank_finds_what_is_below_the_prompt_threshold(arm, sign, pair):

@@ -13,12 +13,13 @@ from robot_dynamics.control.momentum_observer import ObserverSettings
 STEP = 4e-3  # s: at this rate nothing is debounced
 ADVICE = ('observer.poles 200', 'poles_along_momentum 100')
 NOISE, SLOPE = np.array([0.2, 0.1, 0.3]), np.array([0.0, 0.5, 0.1])
+UNSETTLED = np.array([0.3, 0.0, 0.0])
 
 
 def free_motion(
     seconds, seed=0, jitter=0.0, known=True, step=STEP, memory=True, bank=None, touch=-1, **poles
 ):
-    """Return what is learned from normal noise whose size is that of NOISE and SLOPE.
+    """Return what is learned from normal noise whose size is that of NOISE, SLOPE and UNSETTLED.
 
     Behind the pairs of poles of the bank it is larger by the factors `bank`. The joint `touch` is
     touched at 10 s.
@@ -29,8 +30,8 @@ def free_motion(
         law=SimpleNamespace(memory=memory), coefficients={'coulomb': np.array([0.1, 0.8, 1.0])}
     )
     for k in range(round(seconds / step)):
-        p = rng.uniform(-2.0, 2.0, 3)
-        r = np.hypot(NOISE, SLOPE * p) * rng.normal(size=3)
+        p, u = rng.uniform(-2.0, 2.0, 3), np.full(3, float(k % 4 == 0))
+        r = np.sqrt(NOISE**2 + (SLOPE * p) ** 2 + UNSETTLED**2 * u) * rng.normal(size=3)
         if touch >= 0 and 10.0 <= step * k < 10.1:
             r[touch] += 10 * NOISE[touch]
         fast = NOISE * rng.normal(size=3) + jitter * rng.normal() * p
@@ -40,6 +41,7 @@ def free_motion(
             SimpleNamespace(
                 prompt_torque=r,
                 bank_torques=np.zeros((3, 3)) if bank is None else bank * r,
+                unsettled=u,
                 state=state,
                 settings=settings,
                 friction=friction,
@@ -50,12 +52,13 @@ def free_motion(
 
 
 @pytest.mark.slow
-def test_noise_grows_with_the_momentum_as_it_does():
+def test_noise_grows_with_the_momentum_and_after_reversals_as_it_does():
     learned = free_motion(400.0)
     thresholds = learned.thresholds
     assert thresholds.learned == pytest.approx(400.0, rel=1e-4)
     np.testing.assert_allclose(thresholds.noise, NOISE, rtol=0.05)
     np.testing.assert_allclose(thresholds.noise_per_momentum, SLOPE, atol=0.02)
+    np.testing.assert_allclose(thresholds.noise_unsettled, UNSETTLED, atol=0.05)
     # The largest of 100,000 normal numbers
     assert (np.abs(thresholds.level - 4.4) < 0.5).all()
     assert not learned.missing
@@ -86,10 +89,11 @@ def test_joints_whose_remembered_friction_is_above_what_was_learned_are_named():
     # 0.1 and 1.0 N m are below the largest of the torques, about 4 standard deviations.
     learned = free_motion(150.0)
     assert learned.creeping == (1,)
+    at_rest = np.sqrt(learned.thresholds.noise**2 + 0.5 * learned.thresholds.noise_unsettled**2)
     np.testing.assert_allclose(
         learned.creep,
         np.array([0.1, 0.8, 1.0])
-        / (learned.thresholds.margin * learned.thresholds.level * learned.thresholds.noise),
+        / (learned.thresholds.margin * learned.thresholds.level * at_rest),
     )
     assert f'may reach the factor b {learned.creep[1]:.2f} by' in learned.text(
         ('a', 'b', 'c'), 1.5
@@ -110,7 +114,9 @@ def test_a_pair_of_poles_is_used_on_joints_where_it_finds_smaller_steps():
     assert np.isinf([medium.torque[1], slow.torque[0], slow.torque[1]]).all()
     assert prompt.delay < medium.delay < slow.delay
     text = learned.text(('a', 'b', 'c'), 1.5)
-    assert ' in 28 ms or ' in text.split('always felt, N m or N: a ')[1].split(', b ')[0]
+    assert ' in 28 ms or ' in text.split('motion), N m or N: a ')[1].split(', b ')[0]
+    # Half of the motion has a smaller threshold than its largest.
+    assert (prompt.usual < prompt.torque).all()
 
 
 @pytest.mark.parametrize('joint', range(3))

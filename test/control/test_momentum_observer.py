@@ -8,7 +8,7 @@ from tiers import soak
 import robot_dynamics as rd
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
-from robot_dynamics.core.algorithms.momentum_observer import BANK
+from robot_dynamics.core.algorithms.momentum_observer import BANK, SETTLED
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robots import planar_2r
@@ -113,6 +113,28 @@ def test_the_bank_begins_anew_and_goes_on_with_the_observer(arm):
     assert not fresh.bank_torques.any()
     fresh.continue_from(observer)
     np.testing.assert_array_equal(observer.bank_torques, fresh.bank_torques)
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_joint_is_unsettled_after_a_reversal_until_it_has_slid_on(arm, sign):
+    observer = MomentumObserver(arm, NONE, ObserverSettings())
+    # The first joint slides by 0.2 rad, turns back by as much, and rests; the second one rests.
+    slides = np.repeat([1.0, -1.0, 0.0], [201, 200, 20])
+    q, found = np.zeros(2), []
+    for k, direction in enumerate(slides):
+        qd = np.array([sign * direction, 0.0])
+        q = q + STEP * qd
+        if observer.update(STEP * k, q, qd, np.zeros(2)):
+            found.append(observer.unsettled)
+    first, second = np.array(found).T
+    assert (second == 0.5).all()
+    assert first[199] < 0.01
+    # (1 - s z) / 2, z = 1 - 2 (1 - e^(-x / SETTLED)) after x rad in the other direction
+    x = STEP * np.arange(1, 201)
+    np.testing.assert_allclose(first[200:400], np.exp(-x / SETTLED), atol=0.01)
+    assert (first[400:] == 0.5).all()
+    observer.restart()
+    assert (observer.unsettled == 0).all()
 
 
 def test_sees_nothing_in_free_motion(arm):

@@ -234,6 +234,7 @@ def learn(one, t, size):
     observer = SimpleNamespace(
         prompt_torque=np.ones(2),
         bank_torques=np.ones((3, 2)),
+        unsettled=np.zeros(2),
         state=state,
         settings=ObserverSettings(),
         friction=MEMORY,

@@ -13,7 +13,9 @@ from robot_dynamics.control.threshold_learning import ThresholdLearning
 
 STEP = 0.01  # s
 NAMES = ('shoulder', 'elbow')
-BEFORE = ContactThresholds(np.array([0.1, 0.2]), np.array([0.0, 0.3]), np.array([3.0, 4.0]))
+BEFORE = ContactThresholds(
+    np.array([0.1, 0.2]), np.array([0.0, 0.3]), np.array([3.0, 4.0]), noise_unsettled=[0.5, 0.6]
+)
 FRICTION = SimpleNamespace(law=SimpleNamespace(memory=True), coefficients={'coulomb': 0.1})
 
 
@@ -22,6 +24,7 @@ def observed(r, known=(True, True)):
     return SimpleNamespace(
         prompt_torque=np.asarray(r),
         bank_torques=np.zeros((3, 2)),
+        unsettled=np.full(2, 0.5),
         state=state,
         settings=ObserverSettings(),
         friction=FRICTION,
@@ -110,6 +113,7 @@ def test_a_joint_that_was_not_learned_keeps_its_threshold():
     learned = Run(before=BEFORE).go(40.0, known=(True, False)).learning.learned()
     new = learned.thresholds
     assert (new.noise[1], new.noise_per_momentum[1], new.level[1]) == (0.2, 0.3, 4.0)
+    assert new.noise_unsettled[1] == 0.6
     assert new.noise[0] != 0.1
     assert (learned.missing, learned.kept) == ((), (1,))
     assert 'thresholds of elbow as before: move them' in learned.text(NAMES, 1.5)

@@ -10,6 +10,7 @@ from robot_dynamics.control.threshold_statistics import (
     FOLDS,
     FalseContacts,
     FreeSamples,
+    deviation,
     folds_of,
     held_out,
     poisson_interval,
@@ -26,13 +27,13 @@ def run(seconds, seed=0, change=lambda t, r: r):
     size = np.exp(0.5 * rng.normal(size=(len(t) // 100 + 1, 2)))
     r = rng.normal(size=(len(t), 2)) * np.repeat(size, 100, axis=0)[: len(t)]
     p = np.sin(np.outer(t, [1.1, 0.7]))
-    return FreeSamples(t, t // MOTION, change(t, np.abs(r)), p)
+    return FreeSamples(t, t // MOTION, change(t, np.abs(r)), p, 0.5 + 0.5 * p)
 
 
 def contacts(found, samples):
     """Return how many 2 s of samples exceed the thresholds."""
     limits = found.thresholds
-    sigma = np.hypot(limits.noise, limits.slope * samples.p)
+    sigma = deviation(*limits[:3], samples.p, samples.unsettled)
     over = (samples.r > FACTOR * limits.margin * limits.level * sigma).any(axis=1)
     return len(np.unique(samples.seconds[over] // BLOCK))
 
@@ -120,9 +121,26 @@ def test_torques_that_nearly_vanish_at_rest_do_not_blow_up_the_threshold_in_moti
     samples = run(60.0)
     r = (1e-4 + np.abs(samples.p) ** power) * samples.r
     found = held_out(samples._replace(r=r), FACTOR).thresholds
-    largest = found.level * np.hypot(found.noise, found.slope * np.abs(samples.p).max(axis=0))
+    largest = found.level * deviation(*found[:3], np.abs(samples.p).max(axis=0), 1.0)
     assert (found.noise > 0.1 * np.sqrt(np.mean(r**2, axis=0))).all()
     assert (largest < 10 * r.max(axis=0)).all()
+
+
+@pytest.mark.parametrize('joint', [0, 1])
+def test_torques_after_reversals_do_not_raise_the_threshold_of_sliding_on(joint):
+    """The joint whose torques are larger there; the other has no such noise."""
+    samples = run(120.0)
+    unsettled = np.array(samples.seconds % 2.0 < 0.2, dtype=float)[:, None] * np.ones(2)
+    r = samples.r.copy()
+    r[:, joint] *= np.where(unsettled[:, joint] > 0, 5.0, 1.0)
+    found = held_out(samples._replace(r=r, unsettled=unsettled), FACTOR)
+    noise, other = found.thresholds.noise_unsettled[[joint, 1 - joint]]
+    # r^2 is 5^2 times as large.
+    assert noise == pytest.approx(np.sqrt(24 * np.mean(samples.r[:, joint] ** 2)), rel=0.2)
+    assert other < 0.3 * noise
+    plain = held_out(samples._replace(r=r, unsettled=0 * unsettled), FACTOR)
+    assert found.opposed[joint] < 0.6 * plain.opposed[joint]
+    assert found.opposed[1 - joint] == pytest.approx(plain.opposed[1 - joint], rel=0.05)
 
 
 def test_samples_that_are_not_used_and_joints_without_torques_have_no_level():

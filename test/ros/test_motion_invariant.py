@@ -128,6 +128,7 @@ class StandIn:
         observer = SimpleNamespace(
             prompt_torque=r,
             bank_torques=np.tile(r, (3, 1)),
+            unsettled=np.zeros(2),
             state=state,
             settings=ObserverSettings(),
             friction=FRICTION,
