@@ -45,6 +45,8 @@ OUT_OF_RANGE = 'with values out of range'
 DRIVES_OFF = 'with all efforts 0: drives off'
 REPEATED = 'with the stamp of the previous one'
 STALE = 'equal to the previous one, in motion'
+# Arrays of a recording with one row per sample.
+BY_SAMPLE = ('t', 'q', 'qd', 'effort', 'command', 'command_qd', 'feedforward')
 
 
 class RecordingError(RobotDynamicsError, ValueError):
@@ -83,28 +85,56 @@ class Recording:
         t: (k,) s; it decreases where the robot's clock was set back.
         q: (k, n) measured positions, rad or m.
         qd: (k, n) measured velocities, None if there are none.
-        effort: (k, n) as recorded.
+        effort: (k, n) as recorded, None if there are none: see `efforts_of`.
         left_out: number of omitted samples, by reason.
         notes: remarks on the recording.
         effort_unit: torque (N m or N), current, or unknown, as of joint states.
+        command: (k, n) commanded positions of the drives, rad or m, in effect at t.
+        command_qd: (k, n) commanded velocities, rad/s or m/s.
+        feedforward: (k, n) commanded torques that the drives add, N m or N.
 
-    Raises RecordingError for another unit.
+    Raises:
+        RecordingError: another unit, or an array that is not (k, n).
     """
 
     joint_names: tuple[str, ...]
     t: Array
     q: Array
     qd: Array | None
-    effort: Array
+    effort: Array | None
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     effort_unit: str = UNKNOWN
+    command: Array | None = None
+    command_qd: Array | None = None
+    feedforward: Array | None = None
 
     def __post_init__(self) -> None:
         if self.effort_unit not in EFFORT_UNITS:
             raise RecordingError(
                 f'effort_unit is {self.effort_unit!r}; expected {", ".join(EFFORT_UNITS)}'
             )
+        shape = (len(self.t), len(self.joint_names))
+        for name in BY_SAMPLE[1:]:
+            values = getattr(self, name)
+            if values is not None and np.shape(values) != shape:
+                raise RecordingError(f'{name} has shape {np.shape(values)}; expected {shape}')
+
+    def samples(self, kept: Array) -> Recording:
+        """Return the samples of a mask (k,), or of indices."""
+        columns = {name: getattr(self, name) for name in BY_SAMPLE}
+        given = {name: values[kept] for name, values in columns.items() if values is not None}
+        return replace(self, **given)
+
+
+def efforts_of(recording: Recording) -> Array:
+    """Return the efforts (k, n) as recorded. Raises RecordingError if there are none."""
+    if recording.effort is None:
+        raise RecordingError(
+            'the recording has no efforts; from commands and positions alone, identify --efforts '
+            'none determines friction, rotor inertia and delay of the drives'
+        )
+    return recording.effort
 
 
 def by_joint(
