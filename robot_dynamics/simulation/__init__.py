@@ -35,6 +35,7 @@ from robot_dynamics.simulation.inertial_sensor import (
 )
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.selection import FRICTION_LAWS, Elasticity, JointModels
+from robot_dynamics.simulation.joint_models.servo import Servo, ServoCommand
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.prescribed_base_motion import (
     MotionComponent,
@@ -82,6 +83,8 @@ __all__ = [
     'Ramp',
     'Run',
     'Sensors',
+    'Servo',
+    'ServoCommand',
     'SimulatedRecording',
     'SimulationDiverged',
     'Simulator',
