@@ -38,6 +38,8 @@ from robot_dynamics.identification.payload.payload import estimate_payload as es
 from robot_dynamics.identification.recordings.bag import Bag as Bag
 from robot_dynamics.identification.recordings.bag import BagError as BagError
 from robot_dynamics.identification.recordings.bag import read_bag as read_bag
+from robot_dynamics.identification.recordings.commands import CommandLog as CommandLog
+from robot_dynamics.identification.recordings.commands import read_commands as read_commands
 from robot_dynamics.identification.recordings.coupling import Coupling as Coupling
 from robot_dynamics.identification.recordings.coupling import CouplingError as CouplingError
 from robot_dynamics.identification.recordings.coupling import read_coupling as read_coupling
