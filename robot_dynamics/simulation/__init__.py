@@ -45,8 +45,10 @@ from robot_dynamics.simulation.prescribed_base_motion import (
     load_base_motion,
 )
 from robot_dynamics.simulation.recordings import (
+    ServoRecording,
     SimulatedRecording,
     record_motion,
+    record_servo,
     record_tracking,
 )
 from robot_dynamics.simulation.run import Run, simulate
@@ -85,6 +87,7 @@ __all__ = [
     'Sensors',
     'Servo',
     'ServoCommand',
+    'ServoRecording',
     'SimulatedRecording',
     'SimulationDiverged',
     'Simulator',
@@ -101,6 +104,7 @@ __all__ = [
     'payload_parameters',
     'plot_run',
     'record_motion',
+    'record_servo',
     'record_tracking',
     'simulate',
     'simulate_batch',

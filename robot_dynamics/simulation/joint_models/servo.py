@@ -86,6 +86,14 @@ class ServoCommand(NamedTuple):
     qd: ArrayLike | None = None  # rad/s or m/s; None: 0
     feedforward: ArrayLike | None = None  # N m or N; None: 0
 
+    def copied(self) -> ServoCommand:
+        """Return the same command in arrays of its own."""
+        return ServoCommand(
+            np.array(self.q),
+            None if self.qd is None else np.array(self.qd),
+            None if self.feedforward is None else np.array(self.feedforward),
+        )
+
 
 # Torques (..., n) that servos at q = 0 would exert, of the last commands; the oldest first.
 Commanded = tuple[Array, ...]
