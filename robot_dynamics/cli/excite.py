@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb `excite`: a motion that excites the base parameters."""
+"""The verb `excite`: a motion that excites the base parameters, or a reference of servos."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from typing import Any
+
+import numpy as np
 
 from robot_dynamics.cli.options import (
     add_robot,
@@ -23,15 +25,23 @@ from robot_dynamics.cli.recording_options import (
     add_robot_changes,
     changed_robot,
 )
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.settings import EFFORT
 from robot_dynamics.control.trajectory_file import write_trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.identification.excitation import servo_report
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import Clearance, clearance
 from robot_dynamics.identification.excitation.excitation import limits_of
 from robot_dynamics.identification.excitation.excitation_report import plot, text, write_csv
 from robot_dynamics.identification.excitation.excitation_search import excite
+from robot_dynamics.identification.excitation.servo_reference import (
+    SHORTEST,
+    ServoExcitation,
+    excite_servo,
+)
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.robot_files import robot_file
@@ -52,9 +62,15 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
 
     motion = parser.add_argument_group('the motion')
     add = motion.add_argument
-    add('--period', type=number(0.1, 1000.0), default=20.0, help='s (20)')
-    add('--harmonics', type=count(100), default=15, help='of the Fourier series (15)')
-    add('--repeats', type=count(1000), default=3, help='number of periods (3)')
+    add('--period', type=number(0.1, 1000.0), help='s (20)')
+    add('--harmonics', type=count(100), help='of the Fourier series (15)')
+    add('--repeats', type=count(1000), help='number of periods (3)')
+    add(
+        '--servo',
+        action='store_true',
+        help='instead, positions for an arm that takes positions: chirp, steps, slow ramps, rests',
+    )
+    add('--duration', type=number(SHORTEST, 3600.0), help='of that reference, s (40)')
     add('--start', type=finite, **PER_JOINT, help='present posture: the way from it is checked')
     add('--seed', type=seed, default=0, help='of the random numbers (0)')
 
@@ -94,7 +110,11 @@ def excite_robot(options: argparse.Namespace) -> int:
     without contact between links, optimised for the information on the base parameters. Ramps at
     both ends; the arm goes slowly to the start. Needs threadpoolctl: in a
     checkout pip install '.[identify]'.
+
+    With --servo, a reference of positions for an arm that takes positions, which shows delay,
+    damping, inertia, friction and torque limit of its servos: record commands and positions.
     """
+    _check_kind(options)
     model = changed_robot(options)
     arm, names = Dynamics(model), model.joint_names
     given = {
@@ -102,6 +122,9 @@ def excite_robot(options: argparse.Namespace) -> int:
         for name in LIMITS
         if (values := getattr(options, name)) is not None
     }
+    if options.servo and options.effort is None:
+        # Servos saturate, and limit themselves: effort limits may be missing.
+        given['effort'] = np.where(np.isfinite(model.effort_limit), np.inf, EFFORT[1])
     limits = limits_of(
         model,
         **given,
@@ -110,13 +133,27 @@ def excite_robot(options: argparse.Namespace) -> int:
     )
     start = None if options.start is None else per_joint('--start', options.start, names)
     distances = _clearance(arm, options)
+    if options.servo:
+        _write_servo(
+            excite_servo(
+                arm,
+                limits,
+                duration=options.duration or 40.0,
+                rate=options.rate,
+                clearance=distances,
+                start=start,
+                seed=options.seed,
+            ),
+            options,
+        )
+        return 0
     with progress_bar('excitation') as progress:
         found = excite(
             arm,
             limits,
-            period=options.period,
-            harmonics=options.harmonics,
-            repeats=options.repeats,
+            period=options.period or 20.0,
+            harmonics=options.harmonics or 15,
+            repeats=options.repeats or 3,
             clearance=distances,
             start=start,
             seed=options.seed,
@@ -130,6 +167,25 @@ def excite_robot(options: argparse.Namespace) -> int:
     if options.picture is not None:
         plot(found, options.picture)
     return 0
+
+
+def _check_kind(options: argparse.Namespace) -> None:
+    """Raise RobotDynamicsError for options of the other kind of motion."""
+    of_series, of_servo = ('period', 'harmonics', 'repeats'), ('duration',)
+    for name in of_series if options.servo else of_servo:
+        if getattr(options, name) is not None:
+            with_or_without = 'with' if options.servo else 'without'
+            raise RobotDynamicsError(f'--{name} is not an option {with_or_without} --servo')
+
+
+def _write_servo(found: ServoExcitation, options: argparse.Namespace) -> None:
+    print(servo_report.text(found))
+    if options.output is not None:
+        write_trajectory(found.trajectory(), options.output)
+    if options.csv is not None:
+        servo_report.write_csv(found, options.csv)
+    if options.picture is not None:
+        servo_report.plot(found, options.picture)
 
 
 def _clearance(arm: Dynamics, options: argparse.Namespace) -> Clearance:

@@ -32,6 +32,10 @@ from robot_dynamics.identification.excitation.excitation import Excitation as Ex
 from robot_dynamics.identification.excitation.excitation import ExcitationError as ExcitationError
 from robot_dynamics.identification.excitation.excitation import limits_of as limits_of
 from robot_dynamics.identification.excitation.excitation_search import excite as excite
+from robot_dynamics.identification.excitation.servo_reference import (
+    ServoExcitation as ServoExcitation,
+)
+from robot_dynamics.identification.excitation.servo_reference import excite_servo as excite_servo
 from robot_dynamics.identification.payload.payload import Payload as Payload
 from robot_dynamics.identification.payload.payload import PayloadError as PayloadError
 from robot_dynamics.identification.payload.payload import estimate_payload as estimate_payload
