@@ -20,6 +20,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.recording import (
+    WITHOUT_EFFORTS,
     JointSample,
     Recording,
     by_joint,
@@ -155,7 +156,8 @@ class Contents:
         measured = [topic for topic in topics if self._has_efforts(topic)]
         if not measured:
             raise BagError(
-                f'{path}: no joint states with positions and efforts; joint states on: {listed}'
+                f'{path}: no joint states with positions and efforts; joint states on: {listed}; '
+                f'{WITHOUT_EFFORTS}'
             )
         if len(measured) > 1:
             raise BagError(

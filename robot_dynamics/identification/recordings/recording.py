@@ -42,6 +42,10 @@ NO_EFFORT = 'without efforts'
 NO_VELOCITY = 'without velocities'
 NOT_FINITE = 'not finite'
 OUT_OF_RANGE = 'with values out of range'
+WITHOUT_EFFORTS = (
+    'from commands and positions alone, identify --efforts none determines friction, rotor '
+    'inertia and delay of the drives'
+)
 DRIVES_OFF = 'with all efforts 0: drives off'
 REPEATED = 'with the stamp of the previous one'
 STALE = 'equal to the previous one, in motion'
@@ -130,10 +134,7 @@ class Recording:
 def efforts_of(recording: Recording) -> Array:
     """Return the efforts (k, n) as recorded. Raises RecordingError if there are none."""
     if recording.effort is None:
-        raise RecordingError(
-            'the recording has no efforts; from commands and positions alone, identify --efforts '
-            'none determines friction, rotor inertia and delay of the drives'
-        )
+        raise RecordingError(f'the recording has no efforts; {WITHOUT_EFFORTS}')
     return recording.effort
 
 

@@ -37,6 +37,7 @@ from robot_dynamics.identification.recordings.effort_unit import (
 from robot_dynamics.identification.recordings.held_commands import commanded
 from robot_dynamics.identification.recordings.recording import (
     KINDS,
+    WITHOUT_EFFORTS,
     JointSample,
     Recording,
     by_joint,
@@ -227,8 +228,10 @@ class CsvFile:
         kinds = {kind for kind, _ in found}
         for kind in required:
             if kind not in kinds:
+                other = f'; {WITHOUT_EFFORTS}' if kind == KINDS[2] else ''
                 raise BagError(
                     f'{self.path}: no column of {kind} among {", ".join(self.heads)}; {EXPECTED}'
+                    f'{other}'
                 )
         return found
 

@@ -42,7 +42,7 @@ SERVO_INPUTS = ('kp', 'torque_limit')  # of a compiled step
 LEAD = {'semi_implicit_euler': 0.0, 'explicit_euler': 1.0}
 ROUNDS, SWEEPS = 60, 100
 OBSERVE = 4  # rounds: each such one assumes that friction holds joints as in the last two
-SETTLED = 1e-9  # error of the torque of a step, as a share of kp |u| + kp |q|
+SETTLED = 1e-9  # error of the torque of a step, as a share of kp |u| + kp |q|, or of it
 EXACT = 12  # rounds
 ACCEPTED = 1e-5  # the same after them: steps of joints that stick are not continuous in the torque
 EDGE = 1e9  # per N m or N: within 1e-9 below its limit a torque passes from free to limited
@@ -120,8 +120,14 @@ class Servos:
         self._h, self._lead = time_step, LEAD.get(integrator, 0.5)
         steps = given.delay / time_step
         whole = np.floor(steps + WHOLE)
-        self._whole, self._share = whole.astype(int), np.maximum(steps - whole, 0.0)
-        self._stored = int(self._whole.max()) + 1
+        share = np.maximum(steps - whole, 0.0)
+        # Mean over the step: a delay of k + s steps has the share s of the command before.
+        ages = {int(k) for k in (*whole, *(whole + 1))}
+        weights = {
+            k: np.where(whole == k, 1 - share, np.where(whole + 1 == k, share, 0.0)) for k in ages
+        }
+        self._weights = [(k, weight) for k, weight in sorted(weights.items()) if weight.any()]
+        self._stored = int(whole.max()) + 1
 
     def rest(self, q: Array) -> Commanded:
         """Return the commands before the first one: these positions (..., n)."""
@@ -140,12 +146,8 @@ class Servos:
         if command.feedforward is not None:
             target = target + np.asarray(command.feedforward)
         queue = (*before, np.broadcast_to(target, before[0].shape))
-        columns = [
-            # Mean over the step: a delay of k + s steps has the share s of the command before.
-            (1 - s) * queue[-1 - k][..., j] + s * queue[-2 - k][..., j]
-            for j, (k, s) in enumerate(zip(self._whole, self._share, strict=True))
-        ]
-        return np.stack(columns, axis=-1), queue[1:]
+        mean = sum(weight * queue[-1 - k] for k, weight in self._weights)
+        return np.asarray(mean), queue[1:]
 
     def all_held(self, before: Commanded, positions: Array, steps: int) -> tuple[Array, Commanded]:
         """Return kp u (..., steps, n) of several steps, and the commands after them.
@@ -184,36 +186,39 @@ class Servos:
         """
         tau = self._clipped(target - self.kp * (q + self._lead * self._h * v))
         size = float((np.abs(target) + self.kp * np.abs(q)).max())
-        allowed, accepted = SETTLED * size, ACCEPTED * size
         # - d raw/d tau = h^2/4 kp M^-1 of any integrator, less where friction holds a joint
         slope, last = self._h**2 / 4 * self.kp[:, None] * mobility, None
         for count in range(ROUNDS):
             moved, after = step(tau)
             raw = target - self.kp * (q + self._h * ((after - v) / 4 + self._lead * v))
             residual = tau - self._clipped(raw)
+            error, size = np.abs(residual).max(), max(size, float(np.abs(tau).max()))
             # A state that is not finite is left to the checks of the simulator.
-            if not np.abs(residual).max() > (allowed if count < EXACT else accepted):
+            if not error > (SETTLED if count < EXACT else ACCEPTED) * size:
                 return moved
             used = slope
             if last is not None and count % OBSERVE == 0:
                 used = _observed(slope, tau - last[0], last[1] - raw)
             last = tau, raw
-            tau = self._balanced(raw, used, tau, allowed)
+            tau = self._balanced(raw, used, tau, SETTLED * size / 10)
         raise SimulationDiverged(
             f'the torques of servos in a step of {self._h:g} s were not found; '
-            f'they change by {np.abs(residual).max():.3g} N m or N: it is too long for kp '
+            f'they change by {error:.3g} N m or N: it is too long for kp '
             f'{self.kp.tolist()} with this friction'
         )
 
     def _balanced(self, raw: Array, slope: Array, tau: Array, allowed: float) -> Array:
         """Return x (n,) with x = clip(raw - slope (x - tau)), by projected Gauss-Seidel."""
+        free = np.linalg.solve(np.eye(len(tau)) + slope, raw + slope @ tau)
+        if (np.abs(free) <= self.limit).all():
+            return np.asarray(free)
         x, own = tau.copy(), slope.diagonal()
         for _ in range(SWEEPS):
             before = x.copy()
             for j in range(len(x)):
                 alone = raw[j] - slope[j] @ (x - tau) + own[j] * x[j]
                 x[j] = min(max(alone / (1 + own[j]), -self.limit[j]), self.limit[j])
-            if not np.abs(x - before).max() > allowed / 10:
+            if not np.abs(x - before).max() > allowed:
                 break
         return x
 
