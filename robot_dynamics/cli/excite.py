@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +30,7 @@ from robot_dynamics.cli.recording_options import (
 )
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.settings import EFFORT
+from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import write_trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
@@ -34,12 +38,11 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.excitation import servo_report
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import Clearance, clearance
-from robot_dynamics.identification.excitation.excitation import limits_of
+from robot_dynamics.identification.excitation.excitation import Limits, limits_of
 from robot_dynamics.identification.excitation.excitation_report import plot, text, write_csv
 from robot_dynamics.identification.excitation.excitation_search import excite
 from robot_dynamics.identification.excitation.servo_reference import (
     SHORTEST,
-    ServoExcitation,
     excite_servo,
 )
 from robot_dynamics.simulation.ensembles.progress import progress_bar
@@ -74,7 +77,16 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
     add('--start', type=finite, **PER_JOINT, help='present posture: the way from it is checked')
     add('--seed', type=seed, default=0, help='of the random numbers (0)')
 
-    limits = parser.add_argument_group('the limits', 'narrower than those of the description')
+    _add_limits(parser.add_argument_group('the limits', 'narrower than those of the description'))
+    result = parser.add_argument_group('the result')
+    add = result.add_argument
+    add('--rate', type=number(1.0, 10_000.0), default=100.0, help='of the points, Hz (100)')
+    add('--output', type=new_file, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
+    add('--csv', type=new_file, help='file for the curves')
+    add('--picture', type=new_picture, help='figure file of the curves; needs matplotlib')
+
+
+def _add_limits(limits: Any) -> None:
     add = limits.add_argument
     for name, quantity in LIMITS.items():
         add(f'--{name}', type=finite, **PER_JOINT, help=f'{quantity}: one or one per joint')
@@ -95,13 +107,6 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
         help='that stay above the floor (those that two joints or more move)',
     )
 
-    result = parser.add_argument_group('the result')
-    add = result.add_argument
-    add('--rate', type=number(1.0, 10_000.0), default=100.0, help='of the points, Hz (100)')
-    add('--output', type=new_file, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
-    add('--csv', type=new_file, help='file for the curves')
-    add('--picture', type=new_picture, help='figure file of the curves; needs matplotlib')
-
 
 def excite_robot(options: argparse.Namespace) -> int:
     """Write a motion that excites the base parameters, for a recording that identifies them.
@@ -116,35 +121,21 @@ def excite_robot(options: argparse.Namespace) -> int:
     """
     _check_kind(options)
     model = changed_robot(options)
-    arm, names = Dynamics(model), model.joint_names
-    given = {
-        name: per_joint(f'--{name}', values, names)
-        for name in LIMITS
-        if (values := getattr(options, name)) is not None
-    }
-    if options.servo and options.effort is None:
-        # Servos saturate, and limit themselves: effort limits may be missing.
-        given['effort'] = np.where(np.isfinite(model.effort_limit), np.inf, EFFORT[1])
-    limits = limits_of(
-        model,
-        **given,
-        velocity_scale=options.velocity_scale,
-        effort_margin=options.effort_margin,
-    )
-    start = None if options.start is None else per_joint('--start', options.start, names)
-    distances = _clearance(arm, options)
+    arm, limits = Dynamics(model), _limits(model, options)
+    start = None
+    if options.start is not None:
+        start = per_joint('--start', options.start, model.joint_names)
+    more: dict[str, Any] = {'start': start, 'seed': options.seed}
+    more['clearance'] = _clearance(arm, options)
     if options.servo:
-        _write_servo(
-            excite_servo(
-                arm,
-                limits,
-                duration=options.duration or 40.0,
-                rate=options.rate,
-                clearance=distances,
-                start=start,
-                seed=options.seed,
-            ),
+        time = options.duration or 40.0
+        servo = excite_servo(arm, limits, duration=time, rate=options.rate, **more)
+        _write(
             options,
+            servo_report.text(servo),
+            servo.trajectory(),
+            partial(servo_report.write_csv, servo),
+            partial(servo_report.plot, servo),
         )
         return 0
     with progress_bar('excitation') as progress:
@@ -154,19 +145,34 @@ def excite_robot(options: argparse.Namespace) -> int:
             period=options.period or 20.0,
             harmonics=options.harmonics or 15,
             repeats=options.repeats or 3,
-            clearance=distances,
-            start=start,
-            seed=options.seed,
             progress=progress,
+            **more,
         )
-    print(text(found))
-    if options.output is not None:
-        write_trajectory(found.trajectory(options.rate), options.output)
-    if options.csv is not None:
-        write_csv(found, options.csv, options.rate)
-    if options.picture is not None:
-        plot(found, options.picture)
+    _write(
+        options,
+        text(found),
+        found.trajectory(options.rate),
+        partial(write_csv, found, rate=options.rate),
+        partial(plot, found),
+    )
     return 0
+
+
+def _limits(model: RobotModel, options: argparse.Namespace) -> Limits:
+    """Return the limits of the motion; for servos, those of efforts may be missing."""
+    given = {
+        name: per_joint(f'--{name}', values, model.joint_names)
+        for name in LIMITS
+        if (values := getattr(options, name)) is not None
+    }
+    if options.servo and options.effort is None:
+        given['effort'] = np.where(np.isfinite(model.effort_limit), np.inf, EFFORT[1])
+    return limits_of(
+        model,
+        **given,
+        velocity_scale=options.velocity_scale,
+        effort_margin=options.effort_margin,
+    )
 
 
 def _check_kind(options: argparse.Namespace) -> None:
@@ -178,14 +184,21 @@ def _check_kind(options: argparse.Namespace) -> None:
             raise RobotDynamicsError(f'--{name} is not an option {with_or_without} --servo')
 
 
-def _write_servo(found: ServoExcitation, options: argparse.Namespace) -> None:
-    print(servo_report.text(found))
+def _write(
+    options: argparse.Namespace,
+    shown: str,
+    trajectory: Trajectory,
+    write_curves: Callable[[Path], None],
+    draw: Callable[[Path], None],
+) -> None:
+    """Print a summary, and write what the options ask for."""
+    print(shown)
     if options.output is not None:
-        write_trajectory(found.trajectory(), options.output)
+        write_trajectory(trajectory, options.output)
     if options.csv is not None:
-        servo_report.write_csv(found, options.csv)
+        write_curves(options.csv)
     if options.picture is not None:
-        servo_report.plot(found, options.picture)
+        draw(options.picture)
 
 
 def _clearance(arm: Dynamics, options: argparse.Namespace) -> Clearance:

@@ -140,12 +140,12 @@ def simulate_batch(
     check_integrator(integrator)
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
-    law, servos = _friction_law(arm, friction, integrator), _servos(arm, servo, h, integrator)
+    servos = _servos(arm, servo, h, integrator)
+    law = _friction_law(arm, friction, integrator, servos)
     if friction == 'none':
         arm, perturbations = arm.without_friction(), perturbations.without_friction()
     if servos is not None:
         arm, perturbations = with_damping(arm, servos), perturbations.damped(servos.kd)
-        law = None if law is None else damped(law, servos)
     given |= perturbations.inputs(arm)
     _require_resolved(
         perturbations.lightest(arm), given.get('viscous', arm.model.viscous), integrator, h
@@ -154,9 +154,8 @@ def simulate_batch(
     control = checked_period('control_every', control_every)
     every = max(count, 1) if record_every is None else record_every
     record = checked_period('record_every', every)
-    batch = Batch(
-        arm, start, torques, perturbations, law, servos, count, h, integrator, control, record
-    )
+    settings = (perturbations, law, servos, count, h, integrator, control, record)
+    batch = Batch(arm, start, torques, *settings)
     if executor is None:
         return run(batch, progress)
     return _run_on(Workers(executor, tasks), batch, progress)
@@ -306,9 +305,9 @@ def _checked_arguments(
 
 
 def _friction_law(
-    arm: Dynamics, friction: str | FrictionSettings, integrator: str
+    arm: Dynamics, friction: str | FrictionSettings, integrator: str, servos: Servos | None
 ) -> JointFriction | None:
-    """Return the law of friction; None: smooth friction of the model, or none.
+    """Return the law of friction with the damping of servos; None: that of the model, or none.
 
     Raises:
         FrictionLawError: as `FrictionSettings.of`.
@@ -317,7 +316,7 @@ def _friction_law(
     if not isinstance(friction, FrictionSettings):
         check_friction(friction)
         return None
-    law = friction.of(arm.model)
+    law = damped(friction.of(arm.model), servos)
     if integrator != 'semi_implicit_euler':
         raise ValueError(
             f'integrator is {integrator!r}; with a friction law it must be semi_implicit_euler'
