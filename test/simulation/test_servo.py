@@ -311,6 +311,13 @@ def test_rotor_inertia_of_each_arm_replaces_that_of_the_model(integrator):
         alone = simulate_batch(one, np.zeros((1, 2)), *args[1:], **more)
         assert np.allclose(run.q[k, -1], alone.q[0, -1], rtol=1e-12, atol=1e-14)
     assert np.ptp(run.q[:, -1, 0]) > 0.01
+    for one_for_all in (0.05, [0.05, 0.05]):
+        same = simulate_batch(
+            arm, *args, **more, perturbations=Perturbations(rotor_inertia=one_for_all)
+        )
+        one = Dynamics(ARM.model.with_actuation(rotor_inertia=0.05))
+        alone = simulate_batch(one, np.zeros((1, 2)), *args[1:], **more)
+        assert np.allclose(same.q[2, -1], alone.q[0, -1], rtol=1e-12, atol=1e-14)
 
 
 def test_rotor_inertia_of_a_batch_is_checked():

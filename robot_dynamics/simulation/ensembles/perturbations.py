@@ -136,7 +136,8 @@ class Perturbations:
         """Return an arm with the smallest rotor inertia of all arms."""
         if self.rotor_inertia is None:
             return arm
-        rotors = np.atleast_2d(self.rotor_inertia).min(axis=0)
+        rotors = np.asarray(self.rotor_inertia, dtype=float)
+        rotors = rotors.min(axis=0) if rotors.ndim > 1 else rotors
         return Dynamics(
             arm.model.with_actuation(rotor_inertia=rotors),
             snap=arm.programs.snap,
