@@ -129,7 +129,7 @@ class Contents:
                     )
 
     def _define(self, reader: Any, connection: Any) -> None:
-        """Learn the type of a connection from its definition in the file."""
+        """Register the type of a connection, which is defined in the file."""
         from rosbags.typesys import get_types_from_msg
 
         kind, definition = connection.msgtype, connection.msgdef.data
