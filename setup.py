@@ -114,6 +114,8 @@ setup(
         'cluster': ['distributed>=2024.1'],
         # Recordings of real robots, for comparison with a model.
         'bags': ['rosbags>=0.11.7'],
+        # LeRobot data sets, which are Parquet files.
+        'lerobot': ['pyarrow>=15'],
         # Dynamics as differentiable functions of the arrays of these.
         'jax': JAX,
         'torch': ['torch>=2.1'],
@@ -150,6 +152,7 @@ setup(
             'modern_robotics>=1.1',
             'mcap>=1.1',
             'rosbags>=0.11.7',
+            'pyarrow>=15',
             *CHECK,
             *IDENTIFY,
             # The view in the browser, with Debian's packages chromium and chromium-driver.

@@ -26,7 +26,7 @@ class SimulatorView:
         values = {'initial_positions': START, **parameters}
         self.node = graph.start(SimulatorNode, remap=remap, **values)
         self.states = graph.listen(JointState, 'joint_states', 100)
-        kind = JointState if commands == 'joint_effort' else Float64MultiArray
+        kind = Float64MultiArray if commands.endswith('commands') else JointState
         self.commands = graph.publisher(kind, commands)
 
     def command(self, tau, at=0, names=('elbow', 'shoulder')):

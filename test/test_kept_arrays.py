@@ -36,6 +36,8 @@ from robot_dynamics.simulation import (
     Plane,
     PrescribedBaseMotion,
     Sensors,
+    Servo,
+    ServoCommand,
     Simulator,
     Sphere,
     SpringDamperStop,
@@ -131,6 +133,7 @@ def environment(given):
 def simulated(given):
     elastic = JointModels(elasticity=Elasticity(given([1e3, 2e3]), given([1.0, 2.0])))
     rotors = rd.Dynamics(MODEL.with_actuation(rotor_inertia=0.1))
+    servo = Servo(given([90.0, 80.0]), given([1.0, 2.0]), given([2e-3, 5e-4]), given([9.0, 8.0]))
     for one in (
         Simulator(
             ARM,
@@ -140,11 +143,14 @@ def simulated(given):
             environment=environment(given),
         ),
         Simulator(rotors, q=given(START), joint_models=elastic),
+        Simulator(ARM, q=given(START), joint_models=JointModels(servo=servo)),
     ):
+        servos = one.joint_models.servo is not None
         given.reuse()
         for k, row in enumerate(MOVES):
             wrench = {TIP: given(np.arange(6.0))}
-            one.step(given(row), external=given(row), wrenches=wrench)
+            command = ServoCommand(*map(given, (row, row, row))) if servos else given(row)
+            one.step(command, external=given(row), wrenches=wrench)
             given.reuse(one.q, one.qd, one.motor_q, one.effort, one.contact_forces)
             given.results += [one.kinetic_energy(), one.potential_energy()]
             if k == 1:
@@ -185,6 +191,12 @@ def plant(given):
         one.step()
         given.reuse(one.q, one.qd, one.effort)
     given.results.append(one.wrenches[TIP])
+    servos = Plant(Simulator(ARM, joint_models=JointModels(servo=Servo(50.0, 1.0, 2e-3))))
+    servos.apply(ServoCommand(*(given([1.0, 2.0]) for _ in range(3))))
+    given.reuse()
+    for _ in range(3):
+        servos.step()
+        given.reuse(servos.q, servos.effort)
 
 
 def stepped(given):
@@ -298,7 +310,9 @@ CASES = {
     (RobotModel, rd.Dynamics, Inertial): robot,
     (type(ARM.simulation_step('semi_implicit_euler')),): program,
     (differentiable.Differentiable,): differentiated,
-    (Simulator, Plane, Sphere, TouchPoint, Elasticity, Actuators, SpringDamperStop): simulated,
+    (Simulator, Plane, Sphere, TouchPoint, Elasticity, Actuators, SpringDamperStop, Servo): (
+        simulated
+    ),
     (HeldBase, InertialSensing): on_moving_base,
     (Plant,): plant,
     (SimulationLoop,): stepped,
@@ -314,7 +328,7 @@ CASES = {
 # Records of values, which the objects above copy; their parts; and objects without arrays.
 RECORDS = {
     *('Environment', 'JointModels', 'HardwareProfile', 'Batch', 'Tracking', 'Snapshot'),
-    *('PointContacts', 'Drives', 'Contacts', 'ElasticArm', 'RigidArm', 'BodyMotion'),
+    *('PointContacts', 'Drives', 'Servos', 'Contacts', 'ElasticArm', 'RigidArm', 'BodyMotion'),
     *('ContinuousArm', 'Material', 'InelasticStop', 'RunControl', 'Pace', 'LoopOptions'),
     *('Adaptive', 'CanonicalTree', 'LoopClosure', 'ArmOnHeldBase'),
     *('PrescribedBaseMotion', 'MotionComponent', 'Sine', 'Ramp'),

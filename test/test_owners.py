@@ -115,7 +115,7 @@ OWNERS = [
     ),
     Row(
         concept='declared range of a setting of friction, sensors, drives and gains',
-        pattern=r'setting\(|\b(friction|sensors|drives|elasticity|stops)__'
+        pattern=r'setting\(|\b(friction|sensors|drives|elasticity|stops|servo)__'
         r'(?!kind|seed|speed_limits)\w+: [^=\n]+ = parameter\(',
         found="latency: float = setting(0.0, 'Age', 's', (0.0, 1.0))",
         files=(

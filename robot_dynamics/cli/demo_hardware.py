@@ -53,6 +53,11 @@ def hardware(profile: Path, urdf: bytes | str, model: RobotModel, time_step: flo
             robot.
     """
     found = load_profile(profile)
+    if found.servo is not None:
+        raise ModelError(
+            f'{profile} has a servo, whose arm takes positions, and the demo commands efforts; '
+            'expected a profile without: simulator_node and record_servo simulate servos'
+        )
     if found.drives.velocity_limit != np.inf:
         raise ModelError(
             f'{profile}: drives has velocity_limit; the demo takes that of the description alone'
@@ -80,5 +85,10 @@ def simulator_parameters(profile: HardwareProfile, urdf: bytes | str) -> dict[st
     }
     if profile.friction is not None:
         parameters |= parameter_values('friction', profile.friction)
+    if profile.servo is not None:
+        parameters |= parameter_values('servo', profile.servo)
+    if profile.rotor_inertia is not None:
+        rotors = np.atleast_1d(np.asarray(profile.rotor_inertia, dtype=float))
+        parameters['rotor_inertia'] = rotors.tolist()
     known = specs(SimulatorParameters)
     return {name: value for name, value in parameters.items() if name in known}

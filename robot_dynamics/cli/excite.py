@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb `excite`: a motion that excites the base parameters."""
+"""The verb `excite`: a motion that excites the base parameters, or a reference of servos."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from robot_dynamics.cli.options import (
     add_robot,
@@ -23,15 +28,23 @@ from robot_dynamics.cli.recording_options import (
     add_robot_changes,
     changed_robot,
 )
+from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.settings import EFFORT
+from robot_dynamics.control.trajectory import Trajectory
 from robot_dynamics.control.trajectory_file import write_trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.identification.excitation import servo_report
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import Clearance, clearance
-from robot_dynamics.identification.excitation.excitation import limits_of
+from robot_dynamics.identification.excitation.excitation import Limits, limits_of
 from robot_dynamics.identification.excitation.excitation_report import plot, text, write_csv
 from robot_dynamics.identification.excitation.excitation_search import excite
+from robot_dynamics.identification.excitation.servo_reference import (
+    SHORTEST,
+    excite_servo,
+)
 from robot_dynamics.simulation.ensembles.progress import progress_bar
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.robot_files import robot_file
@@ -52,13 +65,28 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
 
     motion = parser.add_argument_group('the motion')
     add = motion.add_argument
-    add('--period', type=number(0.1, 1000.0), default=20.0, help='s (20)')
-    add('--harmonics', type=count(100), default=15, help='of the Fourier series (15)')
-    add('--repeats', type=count(1000), default=3, help='number of periods (3)')
+    add('--period', type=number(0.1, 1000.0), help='s (20)')
+    add('--harmonics', type=count(100), help='of the Fourier series (15)')
+    add('--repeats', type=count(1000), help='number of periods (3)')
+    add(
+        '--servo',
+        action='store_true',
+        help='instead, positions for an arm that takes positions: chirp, steps, slow ramps, rests',
+    )
+    add('--duration', type=number(SHORTEST, 3600.0), help='of that reference, s (40)')
     add('--start', type=finite, **PER_JOINT, help='present posture: the way from it is checked')
     add('--seed', type=seed, default=0, help='of the random numbers (0)')
 
-    limits = parser.add_argument_group('the limits', 'narrower than those of the description')
+    _add_limits(parser.add_argument_group('the limits', 'narrower than those of the description'))
+    result = parser.add_argument_group('the result')
+    add = result.add_argument
+    add('--rate', type=number(1.0, 10_000.0), default=100.0, help='of the points, Hz (100)')
+    add('--output', type=new_file, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
+    add('--csv', type=new_file, help='file for the curves')
+    add('--picture', type=new_picture, help='figure file of the curves; needs matplotlib')
+
+
+def _add_limits(limits: Any) -> None:
     add = limits.add_argument
     for name, quantity in LIMITS.items():
         add(f'--{name}', type=finite, **PER_JOINT, help=f'{quantity}: one or one per joint')
@@ -79,13 +107,6 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
         help='that stay above the floor (those that two joints or more move)',
     )
 
-    result = parser.add_argument_group('the result')
-    add = result.add_argument
-    add('--rate', type=number(1.0, 10_000.0), default=100.0, help='of the points, Hz (100)')
-    add('--output', type=new_file, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
-    add('--csv', type=new_file, help='file for the curves')
-    add('--picture', type=new_picture, help='figure file of the curves; needs matplotlib')
-
 
 def excite_robot(options: argparse.Namespace) -> int:
     """Write a motion that excites the base parameters, for a recording that identifies them.
@@ -94,42 +115,90 @@ def excite_robot(options: argparse.Namespace) -> int:
     without contact between links, optimised for the information on the base parameters. Ramps at
     both ends; the arm goes slowly to the start. Needs threadpoolctl: in a
     checkout pip install '.[identify]'.
+
+    With --servo, a reference of positions for an arm that takes positions, which shows delay,
+    damping, inertia, friction and torque limit of its servos: record commands and positions.
     """
+    _check_kind(options)
     model = changed_robot(options)
-    arm, names = Dynamics(model), model.joint_names
+    arm, limits = Dynamics(model), _limits(model, options)
+    start = None
+    if options.start is not None:
+        start = per_joint('--start', options.start, model.joint_names)
+    more: dict[str, Any] = {'start': start, 'seed': options.seed}
+    more['clearance'] = _clearance(arm, options)
+    if options.servo:
+        time = options.duration or 40.0
+        servo = excite_servo(arm, limits, duration=time, rate=options.rate, **more)
+        _write(
+            options,
+            servo_report.text(servo),
+            servo.trajectory(),
+            partial(servo_report.write_csv, servo),
+            partial(servo_report.plot, servo),
+        )
+        return 0
+    with progress_bar('excitation') as progress:
+        found = excite(
+            arm,
+            limits,
+            period=options.period or 20.0,
+            harmonics=options.harmonics or 15,
+            repeats=options.repeats or 3,
+            progress=progress,
+            **more,
+        )
+    _write(
+        options,
+        text(found),
+        found.trajectory(options.rate),
+        partial(write_csv, found, rate=options.rate),
+        partial(plot, found),
+    )
+    return 0
+
+
+def _limits(model: RobotModel, options: argparse.Namespace) -> Limits:
+    """Return the limits of the motion; for servos, those of efforts may be missing."""
     given = {
-        name: per_joint(f'--{name}', values, names)
+        name: per_joint(f'--{name}', values, model.joint_names)
         for name in LIMITS
         if (values := getattr(options, name)) is not None
     }
-    limits = limits_of(
+    if options.servo and options.effort is None:
+        given['effort'] = np.where(np.isfinite(model.effort_limit), np.inf, EFFORT[1])
+    return limits_of(
         model,
         **given,
         velocity_scale=options.velocity_scale,
         effort_margin=options.effort_margin,
     )
-    start = None if options.start is None else per_joint('--start', options.start, names)
-    distances = _clearance(arm, options)
-    with progress_bar('excitation') as progress:
-        found = excite(
-            arm,
-            limits,
-            period=options.period,
-            harmonics=options.harmonics,
-            repeats=options.repeats,
-            clearance=distances,
-            start=start,
-            seed=options.seed,
-            progress=progress,
-        )
-    print(text(found))
+
+
+def _check_kind(options: argparse.Namespace) -> None:
+    """Raise RobotDynamicsError for options of the other kind of motion."""
+    of_series, of_servo = ('period', 'harmonics', 'repeats'), ('duration',)
+    for name in of_series if options.servo else of_servo:
+        if getattr(options, name) is not None:
+            with_or_without = 'with' if options.servo else 'without'
+            raise RobotDynamicsError(f'--{name} is not an option {with_or_without} --servo')
+
+
+def _write(
+    options: argparse.Namespace,
+    shown: str,
+    trajectory: Trajectory,
+    write_curves: Callable[[Path], None],
+    draw: Callable[[Path], None],
+) -> None:
+    """Print a summary, and write what the options ask for."""
+    print(shown)
     if options.output is not None:
-        write_trajectory(found.trajectory(options.rate), options.output)
+        write_trajectory(trajectory, options.output)
     if options.csv is not None:
-        write_csv(found, options.csv, options.rate)
+        write_curves(options.csv)
     if options.picture is not None:
-        plot(found, options.picture)
-    return 0
+        draw(options.picture)
 
 
 def _clearance(arm: Dynamics, options: argparse.Namespace) -> Clearance:

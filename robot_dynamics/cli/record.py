@@ -14,7 +14,10 @@ from typing import Any
 from robot_dynamics.cli.options import add_graph, new_folder, positive, ros_needed
 from robot_dynamics.common.errors import RobotDynamicsError
 
-COMMANDS = ('joint_effort', 'feedforward_node/feedforward_torque', 'effort_controller/commands')
+COMMANDS = (
+    *('joint_effort', 'feedforward_node/feedforward_torque', 'effort_controller/commands'),
+    *('joint_command', 'position_controller/commands'),
+)
 PERIOD = {True: 0.5, False: 10.0}  # s, between two lines of progress, on a terminal or not
 STOPPED = 1.0  # s without joint states before the end: they have stopped
 

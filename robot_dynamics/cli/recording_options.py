@@ -28,8 +28,16 @@ from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.kinematics import jacobian
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Bag, Recording, RecordingError, read_recording
+from robot_dynamics.identification import (
+    Bag,
+    CommandLog,
+    Recording,
+    RecordingError,
+    read_commands,
+    read_recording,
+)
 from robot_dynamics.identification.recordings.drives import Drives
+from robot_dynamics.identification.recordings.lerobot import UNITS
 from robot_dynamics.identification.recordings.recording import MissingJointsError, stated
 from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
@@ -64,6 +72,43 @@ def add_source(group: Any, when: str = '') -> None:
         default=[],
         help=f'{when}names of the columns of a CSV file, such as time q qd effort; -: not used '
         '(those of its header)',
+    )
+
+
+def add_commands(group: Any) -> None:
+    """Add `--commands` and `--units` to a parser or a group of it that has `add_source`."""
+    add = group.add_argument
+    add(
+        '--commands',
+        metavar='TOPIC',
+        default='',
+        help='of the commanded positions in a bag: joint states, one-point trajectories, arrays '
+        'in the order of the joints, or the state of a controller (the only one of the last)',
+    )
+    add(
+        '--units',
+        choices=tuple(UNITS),
+        default='',
+        help='of the positions of a LeRobot data set, which does not state it',
+    )
+
+
+def recorded_commands(options: argparse.Namespace, file: Path) -> CommandLog:
+    """Return positions and commands of a file, with its description unless a robot is given.
+
+    Args:
+        options: of `add_recording` and `add_commands`.
+        file: a rosbag2 recording, a CSV file or a LeRobot data set.
+
+    Raises BagError as `read_commands`.
+    """
+    return read_commands(
+        file,
+        topic=options.topic,
+        commands=options.commands,
+        columns=options.columns,
+        units=options.units,
+        description=options.robot is None,
     )
 
 
@@ -201,12 +246,12 @@ def reading(options: argparse.Namespace) -> dict[str, Any]:
     return chosen(options, options.params) | {'unset_parameters': unset}
 
 
-def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
+def recorded_robot(options: argparse.Namespace, bag: Bag | CsvFile | CommandLog) -> RobotModel:
     """Return the model of the options. Raises ModelError if there is none."""
     return changed(described_robot(options, bag), options)
 
 
-def described_robot(options: argparse.Namespace, bag: Bag | CsvFile) -> RobotModel:
+def described_robot(options: argparse.Namespace, bag: Bag | CsvFile | CommandLog) -> RobotModel:
     """Return the model of the description, without changes. Raises ModelError without one."""
     if options.robot is not None:
         return load_robot(options, **reading(options))

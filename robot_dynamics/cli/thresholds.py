@@ -46,7 +46,7 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
 from robot_dynamics.identification.recordings.plausibility import require_joints
-from robot_dynamics.identification.recordings.recording import scale_of
+from robot_dynamics.identification.recordings.recording import efforts_of, scale_of
 from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.parameter_files import identified_from, read_back
 from robot_dynamics.ros.parameters import values
@@ -232,7 +232,7 @@ def _in_torques(options: argparse.Namespace, arm: Dynamics, recording: Recording
     """Return a recording with the efforts that the node would compute, N m or N."""
     offset = options.params.of_joints('effort_offset', arm.model)
     scale = scale_of(arm.model, effort_scale(options, arm.model), recording.effort_unit)
-    effort: Array = scale * recording.effort - offset
+    effort: Array = scale * efforts_of(recording) - offset
     if compensated(options):
         effort = effort + arm.gravity_torque(recording.q)
     return replace(recording, effort=effort)
@@ -254,7 +254,7 @@ def _learned(
     observer, learning = MomentumObserver(arm, own, settings), ThresholdLearning(arm.model.n)
     kept = _kept(recording.t, options.exclude)
     assert recording.qd is not None  # of `_with_velocities`
-    columns = recording.t, recording.q, recording.qd, recording.effort, kept
+    columns = recording.t, recording.q, recording.qd, efforts_of(recording), kept
     for t, q, qd, effort, used in zip(*columns, strict=True):
         if observer.update(float(t), q, qd, effort) and used:
             learning.add(float(t), q, observer, UNKNOWN)

@@ -37,7 +37,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.recordings.effort_unit import UNSTATED
-from robot_dynamics.identification.recordings.recording import scale_of
+from robot_dynamics.identification.recordings.recording import efforts_of, scale_of
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.robot_files import robot_file
@@ -190,7 +190,7 @@ def _recorded(options: argparse.Namespace) -> ViewSource:
     with recording_named(options.bag, model):
         recording = recording_of(options, bag, model)
         scale = scale_of(model, given['effort_scale'], recording.effort_unit)
-        effort = scale * recording.effort - drives.offset
+        effort = scale * efforts_of(recording) - drives.offset
         recording = drives.aligned(replace(recording, effort=effort))
         playback = Playback(recording, given['cutoff'], given['effort_gravity_compensated'])
     if UNSTATED in recording.notes:

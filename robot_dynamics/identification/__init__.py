@@ -32,12 +32,18 @@ from robot_dynamics.identification.excitation.excitation import Excitation as Ex
 from robot_dynamics.identification.excitation.excitation import ExcitationError as ExcitationError
 from robot_dynamics.identification.excitation.excitation import limits_of as limits_of
 from robot_dynamics.identification.excitation.excitation_search import excite as excite
+from robot_dynamics.identification.excitation.servo_reference import (
+    ServoExcitation as ServoExcitation,
+)
+from robot_dynamics.identification.excitation.servo_reference import excite_servo as excite_servo
 from robot_dynamics.identification.payload.payload import Payload as Payload
 from robot_dynamics.identification.payload.payload import PayloadError as PayloadError
 from robot_dynamics.identification.payload.payload import estimate_payload as estimate_payload
 from robot_dynamics.identification.recordings.bag import Bag as Bag
 from robot_dynamics.identification.recordings.bag import BagError as BagError
 from robot_dynamics.identification.recordings.bag import read_bag as read_bag
+from robot_dynamics.identification.recordings.commands import CommandLog as CommandLog
+from robot_dynamics.identification.recordings.commands import read_commands as read_commands
 from robot_dynamics.identification.recordings.coupling import Coupling as Coupling
 from robot_dynamics.identification.recordings.coupling import CouplingError as CouplingError
 from robot_dynamics.identification.recordings.coupling import read_coupling as read_coupling

@@ -33,6 +33,7 @@ from robot_dynamics.simulation import (
     JointModels,
     PrescribedBaseMotion,
     Sensors,
+    Servo,
     Simulator,
     SpringDamperStop,
     load_base_motion,
@@ -71,6 +72,7 @@ class SimulatorParameters(DriveParameters):
         False, "Drives lose torque toward the URDF's velocity limits."
     )
     drives: Actuators = group(Actuators, 'velocity_limit', 'offset')
+    servo: Servo = group(Servo)
     sensors: Sensors = group(Sensors)
     sensors__seed: int = parameter(
         0, 'Seed of the noise and jitter, which begin anew at each reset.', (0, LARGEST_INTEGER)
@@ -93,8 +95,8 @@ class SimulatorParameters(DriveParameters):
     )
     lockstep: bool = parameter(
         False,
-        'Wait for the command on joint_effort with the stamp of the last joint state before each '
-        'step.',
+        'Wait for the command on joint_effort, or with servo.kp on joint_command, with the stamp '
+        'of the last joint state before each step.',
     )
     command_timeout: float = parameter(
         0.5,
@@ -104,7 +106,8 @@ class SimulatorParameters(DriveParameters):
     )
     on_command_timeout: str = parameter(
         'brake',
-        'On a command timeout: brake (brakes hold), zero (no torque), hold_last (last torque).',
+        'On a command timeout: brake (brakes hold), zero (no torque; not with servo.kp), or '
+        'hold_last (last command).',
         choices=('brake', 'zero', 'hold_last'),
         live=True,
     )
@@ -131,7 +134,9 @@ class SimulatorParameters(DriveParameters):
         'YAML file of planes and spheres, and of points of links that touch them; empty: none.',
     )
     hold_until_command: bool = parameter(
-        True, 'Brakes hold the arm until the first command; false: it starts without torque.'
+        True,
+        'Brakes hold the arm until the first command; false: it starts without torque, and servos '
+        'hold their start.',
     )
     initial_positions: tuple[float, ...] = parameter(
         [0.0],
@@ -231,12 +236,14 @@ class SimulatorParameters(DriveParameters):
         )
 
     def joint_models(self, model: RobotModel) -> JointModels:
-        """Return friction, drives, stops and elasticity.
+        """Return friction, drives, stops, elasticity and servos.
 
         Raises:
             ParameterError: a parameter has neither one value nor one for each joint, or elastic
                 joints have a law of friction that needs rigid ones.
         """
+        self.check_servo()
+        servos: Servo = self.joint_settings('servo', model)
         springs: Elasticity = self.joint_settings('elasticity', model)
         elasticity = springs if np.any(springs.stiffness) else None
         law: str | FrictionSettings = 'smooth'
@@ -263,7 +270,22 @@ class SimulatorParameters(DriveParameters):
             stops = InelasticStop()
         elif self.stops__kind == 'spring':
             stops = self.joint_settings('stops', model)
-        return JointModels(law, drives, stops, elasticity)
+        return JointModels(
+            law, drives, stops, elasticity, servos if self.takes_positions else None
+        )
+
+    @property
+    def takes_positions(self) -> bool:
+        """Whether the drives are position servos."""
+        return bool(np.any(self.servo.kp))
+
+    def check_servo(self) -> None:
+        """Raise ParameterError if servos would have to lose their torque."""
+        if self.takes_positions and self.on_command_timeout == 'zero':
+            raise ParameterError(
+                "on_command_timeout is 'zero' and servo.kp is given: a position servo has no "
+                "command without torque; expected 'brake' or 'hold_last'"
+            )
 
     def sensing(self, model: RobotModel) -> Sensing | None:
         """Return the sensors; None if they are exact. Raises ParameterError, ModelError."""

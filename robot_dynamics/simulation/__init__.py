@@ -35,6 +35,7 @@ from robot_dynamics.simulation.inertial_sensor import (
 )
 from robot_dynamics.simulation.joint_models.actuators import Actuators
 from robot_dynamics.simulation.joint_models.selection import FRICTION_LAWS, Elasticity, JointModels
+from robot_dynamics.simulation.joint_models.servo import Servo, ServoCommand
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop
 from robot_dynamics.simulation.prescribed_base_motion import (
     MotionComponent,
@@ -44,8 +45,10 @@ from robot_dynamics.simulation.prescribed_base_motion import (
     load_base_motion,
 )
 from robot_dynamics.simulation.recordings import (
+    ServoRecording,
     SimulatedRecording,
     record_motion,
+    record_servo,
     record_tracking,
 )
 from robot_dynamics.simulation.run import Run, simulate
@@ -82,6 +85,9 @@ __all__ = [
     'Ramp',
     'Run',
     'Sensors',
+    'Servo',
+    'ServoCommand',
+    'ServoRecording',
     'SimulatedRecording',
     'SimulationDiverged',
     'Simulator',
@@ -98,6 +104,7 @@ __all__ = [
     'payload_parameters',
     'plot_run',
     'record_motion',
+    'record_servo',
     'record_tracking',
     'simulate',
     'simulate_batch',

@@ -4,11 +4,14 @@
     profile = load_profile('config/realistic_panda.yaml')
     true_model = profile.actual(nominal_model, seed=0)
 
-A profile is a YAML file of up to five entries; see `config/realistic_panda.yaml`:
+A profile is a YAML file of up to seven entries; see `config/realistic_panda.yaml`, and
+`config/hobby_servo.yaml` of an arm that takes positions:
 
     sensors: {effort_noise: [...], ...}     attributes of `Sensors`
     drives: {bandwidth: 100.0, ...}         attributes of `Actuators`
     friction: {law: coulomb_memory, ...}    attributes of `FrictionSettings`
+    servo: {kp: 8.9, delay: 0.015, ...}     attributes of `Servo`
+    rotor_inertia: 0.028                    seen at the joints, kg m^2 or kg; one, or one each
     model_error: [0.05, 0.10]               least and largest relative error of inertial parameters
     friction_error: 0.10                    largest relative error of friction coefficients
 """
@@ -16,11 +19,12 @@ A profile is a YAML file of up to five entries; see `config/realistic_panda.yaml
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.spatial import Array
@@ -29,12 +33,13 @@ from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.simulation.joint_models.actuators import Actuators
+from robot_dynamics.simulation.joint_models.servo import Servo
 from robot_dynamics.simulation.sensors import Sensors
 from robot_dynamics.urdf.editing import Change, edited, inertial_changes
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.physics_only import inertials
 
-Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings)
+Settings = TypeVar('Settings', Sensors, Actuators, FrictionSettings, Servo)
 
 
 class ProfileError(RobotDynamicsError, ValueError):
@@ -51,6 +56,8 @@ class HardwareProfile:
         friction: of the joints; None: viscous and Coulomb friction without memory.
         model_error: least and largest relative error of the inertial parameters.
         friction_error: largest relative error of the friction coefficients.
+        servo: position servos; None: the drives take efforts.
+        rotor_inertia: r^2 J_m, seen at the joints, one number or (n,); None: that of the model.
     """
 
     sensors: Sensors = field(default_factory=Sensors)
@@ -58,6 +65,8 @@ class HardwareProfile:
     friction: FrictionSettings | None = None
     model_error: tuple[float, float] = (0.0, 0.0)
     friction_error: float = 0.0
+    servo: Servo | None = None
+    rotor_inertia: ArrayLike | None = None
 
     def actual(self, nominal: RobotModel, seed: int) -> RobotModel:
         """Return an arm that differs from its nominal model by the errors of the profile.
@@ -73,6 +82,8 @@ class HardwareProfile:
         rng = np.random.default_rng(seed)
         bodies = [self._scaled(nominal.inertial(i), rng) for i in range(nominal.nb)]
         viscous, coulomb = self._friction_scale(nominal.n, rng)
+        if self.rotor_inertia is not None:
+            nominal = nominal.with_actuation(rotor_inertia=self.rotor_inertia)
         return replace(
             nominal,
             mass=np.array([body.mass for body in bodies]),
@@ -140,7 +151,7 @@ ENTRIES = tuple(item.name for item in fields(HardwareProfile))
 def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
     """Return a profile from the entries of its file. Raises ValueError or TypeError."""
     require_known('profile', content, ENTRIES)
-    for name in ('model_error', 'friction_error'):
+    for name in ('model_error', 'friction_error', 'rotor_inertia'):
         _require_numbers(name, content.get(name, 0.0))
     low, high = np.broadcast_to(content.get('model_error', 0.0), 2).tolist()
     friction_error = float(content.get('friction_error', 0.0))
@@ -155,12 +166,17 @@ def parse_profile(content: Mapping[str, Any]) -> HardwareProfile:
         _settings(FrictionSettings, 'friction', content) if 'friction' in content else None,
         (low, high),
         friction_error,
+        _settings(Servo, 'servo', content) if 'servo' in content else None,
+        content.get('rotor_inertia'),
     )
 
 
 def _settings(kind: type[Settings], name: str, content: Mapping[str, Any]) -> Settings:
     entry = content.get(name) or {}
     require_known(name, entry, [item.name for item in fields(kind)])
+    for item in fields(kind):
+        if item.default is MISSING and item.name not in entry:
+            raise ValueError(f'{name} has no entry {item.name!r}')
     for item in fields(kind):
         if item.name in entry and not isinstance(item.default, str):
             _require_numbers(f'{name}: {item.name}', entry[item.name])

@@ -2,6 +2,7 @@
 """A simulated arm with brakes, and the commands that act on it.
 
     plant.apply(EffortCommand(tau))              the drives supply tau; None: the brakes hold
+    plant.apply(ServoCommand(q))                 servos move to q
     plant.apply(ExternalWrench(frame, wrench))   a wrench acts on a frame; None: no longer
     plant.apply(SetState(q, qd))                 position and velocity are set
     plant.apply(SetPayload(link, payload))       a link carries a payload; None: none
@@ -22,6 +23,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.simulation.argument_checks import finite_wrench
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.joint_models.servo import ServoCommand
 from robot_dynamics.simulation.simulator import Simulator
 
 
@@ -52,7 +54,7 @@ class SetPayload(NamedTuple):
     payload: Inertial | None  # None: no payload
 
 
-Command = EffortCommand | ExternalWrench | SetState | SetPayload
+Command = EffortCommand | ServoCommand | ExternalWrench | SetState | SetPayload
 
 
 class Plant:
@@ -68,7 +70,7 @@ class Plant:
         """Start in the simulator's state, with the brakes on."""
         self.simulator = simulator
         self.braked = True
-        self._tau: Array | None = None
+        self._command: Array | ServoCommand | None = None
         self.wrenches: dict[str, Array] = {}
 
     @property
@@ -96,8 +98,10 @@ class Plant:
             case EffortCommand(tau):
                 if tau is None and not self.braked:
                     self._reset(self.q, np.zeros_like(self.q))
-                self._tau = None if tau is None else np.array(tau)
+                self._command = None if tau is None else np.array(tau)
                 self.braked = tau is None
+            case ServoCommand():
+                self._command, self.braked = command.copied(), False
             case SetState(q, qd):
                 self._reset(q, qd)
             case SetPayload():
@@ -115,11 +119,11 @@ class Plant:
         Raises:
             SimulationDiverged: the step failed; the brakes hold the arm in the state before it.
         """
-        if self._tau is None:
+        if self._command is None:
             self.simulator.base_steps += 1  # brakes hold the arm, not its base
             return
         try:
-            self.simulator.step(self._tau, wrenches=self._world_wrenches())
+            self.simulator.step(self._command, wrenches=self._world_wrenches())
         except (RobotDynamicsError, np.linalg.LinAlgError) as error:
             self.apply(EffortCommand(None))
             raise SimulationDiverged(str(error)) from error

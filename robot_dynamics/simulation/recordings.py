@@ -10,6 +10,11 @@
 is fast, and leaves out what a controller does: errors of tracking, noise that feedback turns into
 effort, and the lag of the drives. `record_tracking` simulates the arm under feed-forward torques
 and PD feedback of measured positions and velocities.
+
+`record_servo` simulates an arm that takes positions:
+
+    one, = record_servo(arm, commands, load_profile('config/hobby_servo.yaml'))
+    Recording(arm.model.joint_names, one.t, one.q, None, None, command=one.command)
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Gains, Reference, pd_gains
 from robot_dynamics.core.dynamics import Dynamics
@@ -30,9 +35,13 @@ from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.hardware import HardwareProfile
 from robot_dynamics.simulation.joint_models.actuators import Drives, DriveState
 from robot_dynamics.simulation.joint_models.friction_step import friction_step, step_inputs
+from robot_dynamics.simulation.joint_models.selection import JointModels
 from robot_dynamics.simulation.sensors import Measured, Sensing
+from robot_dynamics.simulation.simulator import Simulator
 
 RATE = 1000.0  # Hz
+SERVO_RATE = 50.0  # Hz
+WHOLE = 1e-9
 SUBSTEPS = 4
 FREQUENCY = 15.0  # rad/s, of the feedback
 GAIN_POSTURES = 64
@@ -154,6 +163,77 @@ def record_tracking(
             f'{gains.kd}, and {substeps} steps per sample'
         )
     return _recordings(rate, Measured(*columns[:3]), columns[3:])
+
+
+class ServoRecording(NamedTuple):
+    """A recording of k samples of an arm with position servos; arrays (k, n) but for t."""
+
+    t: Array  # (k,) s
+    q: Array  # measured, rad or m
+    command: Array  # in effect from t on, rad or m
+    true_q: Array
+    true_qd: Array
+    effort: Array  # of the servos, in the step before t, N m or N
+
+
+def record_servo(
+    arm: Dynamics,
+    commands: Array,
+    profile: HardwareProfile,
+    *,
+    seeds: Sequence[int] = (0,),
+    rate: float = SERVO_RATE,
+    time_step: float = 1 / RATE,
+) -> list[ServoRecording]:
+    """Return recordings of an arm that is commanded by positions, one for each seed.
+
+    The arm starts at rest at the first command. Noise is that of the measurements alone: servos
+    use exact positions.
+
+    Args:
+        arm: the true robot, but for the rotor inertia of the profile.
+        commands: (k, n) positions, each held until the next one.
+        profile: with a servo; sensors, drives and friction. Without a law of friction joints
+            stick.
+        seeds: of the measurement errors.
+        rate: of commands and samples, Hz.
+        time_step: of the simulation, s.
+
+    Raises:
+        ShapeError: the commands are not (k, n).
+        ModelError, FrictionLawError: the profile has no servo, or does not fit the robot.
+        ValueError: a period of the rate is not a whole number of time steps.
+    """
+    commands = np.asarray(commands, dtype=float)
+    if commands.ndim != 2 or commands.shape[1] != arm.model.n or not len(commands):
+        raise ShapeError(
+            f'commands has shape {commands.shape}; it must be (k, {arm.model.n}), k of 1 or more'
+        )
+    if profile.servo is None:
+        raise ModelError('the profile has no servo; expected one, or record_tracking')
+    steps = round(1 / (rate * time_step))
+    if steps < 1 or abs(steps * rate * time_step - 1) > WHOLE:
+        raise ValueError(
+            f'rate is {rate:g} Hz with a time_step of {time_step:g} s; expected a period of whole '
+            'steps'
+        )
+    if profile.rotor_inertia is not None:
+        arm = Dynamics(arm.model.with_actuation(rotor_inertia=profile.rotor_inertia))
+    models = JointModels(profile.friction or 'stick_slip', profile.drives, servo=profile.servo)
+    simulator = Simulator(arm, q=commands[0], time_step=time_step, joint_models=models)
+    rows = []
+    for command in commands:
+        rows.append((simulator.q, simulator.qd, simulator.effort))
+        for _ in range(steps):
+            simulator.step(command)
+    q, qd, effort = (np.array(column) for column in zip(*rows, strict=True))
+    sensing = Sensing(arm.model, profile.sensors, 1 / rate, seeds)
+    measured = sensing.read(*(_repeated(x, len(seeds)) for x in (q, qd, effort)))
+    t = np.arange(len(q)) / rate
+    return [
+        ServoRecording(t, np.ascontiguousarray(measured.q[:, k]), commands, q, qd, effort)
+        for k in range(len(seeds))
+    ]
 
 
 class _Plant:

@@ -41,8 +41,9 @@ def simulate(
 
     Args:
         simulator: starts in its present state, and is left in the last one.
-        torque: the commanded torques (n,), evaluated once per step and held over it; an
-            adaptive solver evaluates it at its own times. None: zero torque.
+        torque: the commanded torques (n,), or positions (n,) of servos, evaluated once per step
+            and held over it; an adaptive solver evaluates it at its own times. None: zero torque;
+            servos hold the present position.
         duration: s, 0 or more, rounded to whole steps.
         record_every: steps per recorded row, 1 or more.
         solver: replaces the simulator's integrator. Rows between the solver's own steps are
@@ -60,7 +61,7 @@ def simulate(
     steps = round(duration / simulator.time_step)
     record_every = checked_period('record_every', record_every)
     if torque is None:
-        torque = _no_torque
+        torque = _no_torque if simulator.joint_models.servo is None else _holding(simulator)
     if solver is not None and steps > 0:
         t, x, effort = adaptive.advance(simulator, torque, steps, solver)
         n, m = len(simulator.q), x.shape[1] // 2
@@ -76,6 +77,11 @@ def simulate(
 
 def _no_torque(_t: float, q: Array, _qd: Array) -> Array:
     return np.zeros(len(q))
+
+
+def _holding(simulator: Simulator) -> TorqueLaw:
+    q = simulator.motor_q
+    return lambda _t, _q, _qd: q
 
 
 def _row(simulator: Simulator) -> tuple[float, Array, Array, Array]:

@@ -21,6 +21,7 @@ import numpy as np
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.simulation.errors import SimulationDiverged
+from robot_dynamics.simulation.joint_models.servo import ServoCommand
 from robot_dynamics.simulation.plant import EffortCommand, ExternalWrench, Plant, SetState
 from robot_dynamics.simulation.sensors import Measured, Sensing
 
@@ -117,9 +118,9 @@ class LoopOptions:
 
 
 class ReceivedCommand(NamedTuple):
-    """Torques of the drives, with the stamp of the state that they answer."""
+    """Torques of the drives or positions of servos, with the stamp of the state they answer."""
 
-    tau: Array  # (n,) N m or N
+    command: Array | ServoCommand  # (n,) torques, N m or N
     stamp: int | None  # ns; None: the message has no stamp
     received: float  # s, wall time
 
@@ -160,7 +161,6 @@ class SimulationLoop:
         self.epoch = epoch()
         self.pace = Pace(options.time_step, options.real_time_factor)
         self._step_ns = round(options.time_step * SECOND)
-        self._zero = np.zeros_like(plant.q)
         self.paused = options.start_paused
         self.missed = self.unmatched = 0
         self.steps = 0
@@ -172,8 +172,12 @@ class SimulationLoop:
         self.starved = False
         self._stamped: ReceivedCommand | None = None
         self._unstamped: ReceivedCommand | None = None
-        self._torque: Array | None = None  # for the steps until the next choice; None: brakes
-        self._last_torque = self._zero
+        # For the steps until the next choice; None: brakes.
+        self._command: Array | ServoCommand | None = None
+        # No torque; servos hold the start.
+        servo = self.plant.simulator.joint_models.servo
+        self._idle = np.zeros_like(start.q) if servo is None else ServoCommand(np.array(start.q))
+        self._last_command = self._idle
         self._until: dict[str, int] = {}  # steps at which the wrenches end
         # Brakes hold an arm that starts at rest.
         self._held = self.options.hold_until_command and not start.qd.any()
@@ -226,7 +230,9 @@ class SimulationLoop:
 
         In lock step, a command without a stamp is ignored.
         """
-        command = command._replace(tau=np.array(command.tau))
+        given = command.command
+        copied = given.copied() if isinstance(given, ServoCommand) else np.array(given)
+        command = command._replace(command=copied)
         if command.stamp is None:
             if not self.options.lockstep:
                 self._unstamped = command
@@ -288,15 +294,15 @@ class SimulationLoop:
         """Make one step of simulated time."""
         self.pace.begin_step(now, self.steps)
         if not self.options.lockstep:
-            self._torque = self._newest(now)
+            self._command = self._newest(now)
         elif self._at_choice:
-            self._torque = self._answered()
+            self._command = self._answered()
         self._move()
 
     def step_with_last(self) -> None:
         """Make one step with the last command, of any age."""
         command = self._stamped or self._unstamped
-        self._torque = self._without_command() if command is None else command.tau
+        self._command = self._without_command() if command is None else command.command
         self._move()
 
     def _answer(self) -> ReceivedCommand | None:
@@ -304,42 +310,43 @@ class SimulationLoop:
         command = self._stamped
         return command if command is not None and command.stamp == self.stamp else None
 
-    def _answered(self) -> Array | None:
+    def _answered(self) -> Array | ServoCommand | None:
         command = self._answer()
         self.starved = self.commanded and command is None
         if command is not None:
-            return command.tau
+            return command.command
         self.missed += 1
         return self._without_command()
 
-    def _newest(self, now: float) -> Array | None:
+    def _newest(self, now: float) -> Array | ServoCommand | None:
         for command in (self._stamped, self._unstamped):
             # A command received after `now`, by a clock that ran backwards, counts as too old.
             if command is None or not 0 <= now - command.received <= self.options.command_timeout:
                 continue
             self.starved = False
-            return command.tau
+            return command.command
         if self.commanded and not self.starved:
             self.starved = True
             self.missed += 1
         return self._without_command()
 
-    def _without_command(self) -> Array | None:
+    def _without_command(self) -> Array | ServoCommand | None:
         if not self.commanded:
-            return None if self._held else self._zero
-        fallback: dict[str, Array | None] = {
+            return None if self._held else self._idle
+        fallback: dict[str, Array | ServoCommand | None] = {
             'brake': None,
-            'zero': self._zero,
-            'hold_last': self._last_torque,
+            'zero': self._idle,
+            'hold_last': self._last_command,
         }
         return fallback[self.options.on_command_timeout]
 
     def _move(self) -> None:
         if self._until:
             self._end_wrenches()
-        self.plant.apply(EffortCommand(self._torque))
-        if self._torque is not None:
-            self._last_torque = self._torque
+        command = self._command
+        self.plant.apply(command if isinstance(command, ServoCommand) else EffortCommand(command))
+        if command is not None:
+            self._last_command = command
         try:
             self.plant.step()
         except SimulationDiverged as error:

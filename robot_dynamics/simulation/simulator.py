@@ -5,8 +5,9 @@
     simulator.step(tau)
     simulator.time, simulator.q, simulator.qd, simulator.effort
 
-The torque is clamped to the effort limits and held over the step. The same commands from the same
-state give the same bits: time is a count of steps, and nothing depends on a clock.
+The torque is clamped to the effort limits and held over the step. With `JointModels(servo=...)`
+commands are positions. The same commands from the same state give the same bits: time is a count
+of steps, and nothing depends on a clock.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,6 +35,14 @@ from robot_dynamics.simulation.errors import SimulationDiverged
 from robot_dynamics.simulation.joint_models.actuators import DriveState, drives_of, stored_torques
 from robot_dynamics.simulation.joint_models.friction_step import Sliding
 from robot_dynamics.simulation.joint_models.selection import JointModels
+from robot_dynamics.simulation.joint_models.servo import (
+    Commanded,
+    ServoCommand,
+    Servos,
+    damped,
+    servos_of,
+    with_damping,
+)
 from robot_dynamics.simulation.payloads import attached, dropped, loaded
 from robot_dynamics.simulation.prescribed_base_motion import PrescribedBaseMotion
 from robot_dynamics.simulation.steps.body import Body, Energy
@@ -65,6 +75,18 @@ class Snapshot:
     payloads: Mapping[str, Inertial]
     balance: Balance
     base_steps: int
+    commanded: Commanded = ()  # delayed commands of servos
+
+
+class _Step(NamedTuple):
+    """A step that a simulator may make."""
+
+    state: State
+    force: Array  # (m,) of drives and outside, held
+    total: Array  # (m,) the same, and of the environment
+    contact: Array  # (m, 3) N, on touch points
+    effort: Array  # (n,) N m or N
+    drives: DriveState | None
 
 
 class Simulator:
@@ -74,9 +96,9 @@ class Simulator:
 
     Attributes:
         arm: its dynamics, with the present payloads; with the viscous friction alone of a friction
-            law.
+            law, and with the damping of servos.
         effort: (n,) torques of the drives in the last step, after clamping, as they report them:
-            without gain error and ripple.
+            without gain error and ripple, with the damping of servos.
         contact_forces: (m, 3) N, mean forces of the environment on its touch points over the last
             step, in the axes of the base link.
         steps: number of steps taken since the last reset.
@@ -110,7 +132,7 @@ class Simulator:
             integrator: one of `INTEGRATORS`.
             friction: 'model': coefficients of the model, law of `joint_models.friction`; 'none':
                 no friction.
-            joint_models: friction, stops, elasticity and actuators.
+            joint_models: friction, stops, elasticity, actuators and servos.
             payload_links: links for `attach`, whose programs are compiled now; at another link the
                 first payload waits for the compiler.
             wrench_frames: frames of external wrenches, likewise.
@@ -130,8 +152,9 @@ class Simulator:
         """
         check_friction(friction)
         self._time_step = checked_time_step(time_step)
-        arm, self._unmoved = _with_friction(arm, friction, joint_models)
         self._integrator = checked_integrator(integrator)
+        self._servos = servos_of(arm.model, joint_models.servo, time_step, integrator)
+        arm, self._unmoved = _with_friction(arm, friction, joint_models, self._servos)
         self._base = _held(base_motion, arm, integrator, payload_links)
         _reject_fast(base_motion, time_step)
         self._joint_models = joint_models
@@ -158,8 +181,9 @@ class Simulator:
         """Compile all programs that a step may use."""
         with np.errstate(all='ignore'):
             self._moving(self._sliding, self.effort).warm_up(self._y)
-            if self._contacts is not None:
+            if self._contacts is not None or self._servos is not None:
                 self.body.mass_matrix(self._y)
+            if self._contacts is not None:
                 self._contacts.jacobian(self.q)
 
     @property
@@ -174,7 +198,7 @@ class Simulator:
 
     @property
     def joint_models(self) -> JointModels:
-        """Friction, stops, elasticity and actuators."""
+        """Friction, stops, elasticity, actuators and servos."""
         return self._joint_models
 
     @property
@@ -245,6 +269,7 @@ class Simulator:
         self.steps = 0
         protect(self._y, self._yd, self.effort, self.contact_forces)
         self._drive_state = None if self._drives is None else self._drives.rest()
+        self._commanded = () if self._servos is None else self._servos.rest(self.motor_q)
         self._sliding = self._unmoved
         self._balance = Balance.start(*self._energy())
 
@@ -252,7 +277,7 @@ class Simulator:
 
     def step(
         self,
-        tau: ArrayLike,
+        command: ArrayLike | ServoCommand,
         *,
         external: ArrayLike | None = None,
         wrenches: Mapping[str, ArrayLike] | None = None,
@@ -260,7 +285,9 @@ class Simulator:
         """Advance by one time step.
 
         Args:
-            tau: (n,) commanded torques of the drives [N m or N], clamped to their limits.
+            command: (n,) commanded torques of the drives [N m or N], clamped to their limits. With
+                servos (n,) positions [rad or m], or a `ServoCommand`; at reset the servos hold
+                the position.
             external: (n,) other joint torques; not clamped.
             wrenches: (6,) by frame, of the environment on the arm: moment [N m] and force [N],
                 world-aligned at the frame's origin. J(q)^T F is held over the step.
@@ -273,35 +300,29 @@ class Simulator:
                 The state is left as it was.
         """
         if abs(self._balance.energy) < OVERFLOWING:
-            self._advance(tau, external, wrenches)
+            self._advance(command, external, wrenches)
         else:
             with np.errstate(all='ignore'):
-                self._advance(tau, external, wrenches)
+                self._advance(command, external, wrenches)
 
     def _advance(
         self,
-        tau: ArrayLike,
+        command: ArrayLike | ServoCommand,
         external: ArrayLike | None,
         wrenches: Mapping[str, ArrayLike] | None,
     ) -> None:
-        command = self._vector('tau', tau)
+        given, commanded = self._checked(command), self._commanded
         if self._base is not None:
             self._base.hold((self.base_steps + 0.5) * self._time_step)
-        drive_state = self._drive_state
-        if self._drives is None or drive_state is None:
-            effort = torque = np.minimum(np.maximum(command, -self._limit), self._limit)
-        else:
-            effort, drive_state = self._drives.apply(drive_state, command, self.motor_qd)
-            # Held from the start of the step, ripple would lag by half a step: a negative damping.
-            middle = self.motor_q + self._time_step / 2 * self.motor_qd
-            torque = self._drives.on_joints(effort, middle)
         outside = self._outside(external, wrenches) if external is not None or wrenches else None
-        body = self._motion.body
-        force = body.force(torque, outside)
-        sliding = self._sliding
-        (y, yd), total, forces = self._stepped(sliding, force)
+        if isinstance(given, ServoCommand):
+            step, commanded = self._servo_step(given, outside)
+        else:
+            step = self._driven(given, outside)
+        (y, yd), force, effort, forces = step.state, step.force, step.effort, step.contact
+        body, sliding = self._motion.body, self._sliding
         if sliding is not None:
-            sliding = sliding.after(total, y - self._y, yd)
+            sliding = sliding.after(step.total, y - self._y, yd)
         # Springs of the environment are part of the energy, not of the work.
         energy, work = self._energy_of(y, yd), float(force @ (y - self._y))
         if self._base is not None:
@@ -313,9 +334,56 @@ class Simulator:
         protect(y, yd, effort, forces)
         self._y, self._yd = y, yd
         self.effort, self._balance, self.contact_forces = effort, balance, forces
-        self._drive_state, self._sliding = drive_state, sliding
+        self._drive_state, self._sliding = step.drives, sliding
+        self._commanded = commanded
         self.steps += 1
         self.base_steps += 1
+
+    def _checked(self, command: ArrayLike | ServoCommand) -> Array | ServoCommand:
+        """Return a finite command of these drives. Raises ShapeError, NotFinite, ModelError."""
+        if self._servos is None:
+            if isinstance(command, ServoCommand):
+                raise ModelError(
+                    'the command is one of position servos, and the drives take torques; expected '
+                    '(n,) torques, or joint_models with a servo'
+                )
+            return self._vector('tau', command)
+        given = command if isinstance(command, ServoCommand) else ServoCommand(command)
+        qd, feedforward = (
+            None if value is None else self._vector(f'{name} command', value)
+            for name, value in zip(('velocity', 'torque'), given[1:], strict=True)
+        )
+        return ServoCommand(self._vector('position command', given.q), qd, feedforward)
+
+    def _driven(self, command: Array, outside: Array | None) -> _Step:
+        """Return the step under commanded torques (n,) and those of the environment."""
+        drive_state = self._drive_state
+        if self._drives is None or drive_state is None:
+            effort = torque = np.minimum(np.maximum(command, -self._limit), self._limit)
+        else:
+            effort, drive_state = self._drives.apply(drive_state, command, self.motor_qd)
+            # Held from the start of the step, ripple would lag by half a step: a negative damping.
+            middle = self.motor_q + self._time_step / 2 * self.motor_qd
+            torque = self._drives.on_joints(effort, middle)
+        force = self._motion.body.force(torque, outside)
+        state, total, forces = self._stepped(self._sliding, force)
+        return _Step(state, force, total, forces, effort, drive_state)
+
+    def _servo_step(self, command: ServoCommand, outside: Array | None) -> tuple[_Step, Commanded]:
+        """Return the step under the torques of servos, and their commands after it."""
+        servos, n = self._servos, self._n
+        assert servos is not None  # of `_checked`
+        target, commanded = servos.held(self._commanded, command)
+
+        def driven(tau: Array) -> tuple[_Step, Array]:
+            step = self._driven(tau, outside)
+            return step, step.state.qd[-n:]
+
+        mobility = inverse(self._motion.body.mass_matrix(self._y))[-n:, -n:]
+        step = servos.settled(target, self.motor_q, self.motor_qd, mobility, driven)
+        # tau - kd qd
+        rate = (step.state.q[-n:] - self.motor_q) / self._time_step
+        return step._replace(effort=step.effort - servos.kd * rate), commanded
 
     def _stepped(self, sliding: Sliding | None, force: Array) -> tuple[State, Array, Array]:
         """Return the state after a step, all forces (m,) in it, and those on touch points."""
@@ -457,6 +525,7 @@ class Simulator:
             self.payloads,
             self._balance,
             self.base_steps,
+            self._commanded,
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -474,6 +543,11 @@ class Simulator:
             raise ShapeError(
                 f'drives of the snapshot store {stored} torques, those of this simulator {wanted}'
             )
+        if len(snapshot.commanded) != len(self._commanded):
+            raise ShapeError(
+                f'servos of the snapshot store {len(snapshot.commanded)} commands, those of this '
+                f'simulator {len(self._commanded)}'
+            )
         points, wanted_points = len(snapshot.contact_forces), len(self._no_forces)
         if points != wanted_points:
             raise ShapeError(
@@ -487,20 +561,21 @@ class Simulator:
         self.base_steps = snapshot.base_steps
         self._drive_state, self._balance = snapshot.drives, snapshot.balance
         self._sliding, self.contact_forces = snapshot.sliding, snapshot.contact_forces
+        self._commanded = snapshot.commanded
 
     def _vector(self, name: str, value: ArrayLike) -> Array:
         return finite_vector(self._unloaded.body.arm.model, name, value)
 
 
 def _with_friction(
-    arm: Dynamics, friction: str, joint_models: JointModels
+    arm: Dynamics, friction: str, joint_models: JointModels, servos: Servos | None
 ) -> tuple[Dynamics, Sliding | None]:
     """Return the arm to compile steps of, and the dry friction that a law has apart from them."""
     if friction == 'none':
-        return arm.without_friction(), None
+        return with_damping(arm.without_friction(), servos), None
     if not isinstance(joint_models.friction, FrictionSettings):
-        return arm, None
-    law, still = joint_models.friction.of(arm.model), np.zeros(arm.model.n)
+        return with_damping(arm, servos), None
+    law, still = damped(joint_models.friction.of(arm.model), servos), np.zeros(arm.model.n)
     viscous_alone = Dynamics(
         arm.model.with_actuation(viscous=law.coefficients['viscous'], coulomb=0.0),
         snap=arm.programs.snap,

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from robot_dynamics.cli.demo_hardware import hardware
+from robot_dynamics.cli.demo_hardware import hardware, simulator_parameters
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.ros.parameters import snapshot
@@ -59,3 +59,18 @@ def test_a_velocity_limit_is_rejected(tmp_path):
     profile.write_text('drives: {velocity_limit: 1.0}')
     with pytest.raises(ModelError, match='drives has velocity_limit'):
         hardware(profile, PANDA.read_bytes(), load_urdf(PANDA), 1e-3)
+
+
+def test_a_profile_with_servos_is_rejected_by_a_demo_that_commands_efforts():
+    model = load_urdf(share_file('urdf/planar_2r.urdf'))
+    with pytest.raises(ModelError, match=r'hobby_servo\.yaml has a servo.*commands efforts'):
+        hardware(share_file('config/hobby_servo.yaml'), b'', model, 1e-3)
+
+
+def test_the_node_simulates_the_servos_of_a_profile():
+    nominal, profile = load_urdf(PANDA), load_profile(share_file('config/hobby_servo.yaml'))
+    table = snapshot(SimulatorParameters, simulator_parameters(profile, PANDA.read_bytes()))
+    servo = table.joint_models(nominal).servo
+    for name in ('kp', 'kd', 'delay', 'torque_limit'):
+        assert np.all(getattr(servo, name) == getattr(profile.servo, name)), name
+    assert (table.robot(table.robot_description).reflected_inertia == 0.028).all()

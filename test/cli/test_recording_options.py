@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Verbs that read recordings: units of efforts, scales that are unknown, types of parameters."""
 
+import argparse
 import re
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from arms_to_identify import recorded, wrong
 
 from robot_dynamics import cli
-from robot_dynamics.cli import view
+from robot_dynamics.cli import recording_options, view
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.common.yaml_text import parameters_text
 from robot_dynamics.urdf.loading import load_urdf
@@ -210,3 +211,25 @@ def test_of_a_recording_and_its_parameters_the_bad_file_is_named(files, run, tmp
         assert (code, shown) == (2, '')
         assert str(tmp_path / 'given.yaml') in said
         assert str(files['torque']) not in said
+
+
+@pytest.mark.parametrize('verb', [*VERBS, 'identify'])
+def test_verbs_that_need_efforts_name_the_one_that_does_not(run, files, tmp_path, verb):
+    lines = files['effort'].read_text().splitlines()
+    heads = lines[0].split(',')
+    kept = [k for k, head in enumerate(heads) if 'effort' not in head]
+    file = tmp_path / 'commands.csv'
+    rows = [','.join(line.split(',')[k] for k in kept) for line in lines]
+    rows[0] = rows[0].replace(' qd', ' command')
+    file.write_text('\n'.join(rows))
+    code, _, error = run(verb, file)
+    assert code not in (0, None)
+    assert 'no column of effort' in error
+    assert 'identify --efforts none' in error
+    options = argparse.ArgumentParser()
+    recording_options.add_recording(options)
+    recording_options.add_commands(options)
+    log = recording_options.recorded_commands(options.parse_args([str(file)]), file)
+    (recording,) = log.recordings(MODEL.joint_names)
+    assert recording.effort is None
+    assert recording.command.shape == recording.q.shape

@@ -30,7 +30,7 @@ from robot_dynamics.ros.parameters import (
     values,
 )
 from robot_dynamics.ros.simulator_parameters import SimulatorParameters
-from robot_dynamics.simulation import Actuators, Elasticity, Sensors, SpringDamperStop
+from robot_dynamics.simulation import Actuators, Elasticity, Sensors, Servo, SpringDamperStop
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +108,7 @@ def test_parameters_of_a_group_are_those_of_its_settings():
         snapshot(Table, {'motor.delay': 2.0})
 
 
-@pytest.mark.parametrize('kind', [Sensors, Actuators, Elasticity, SpringDamperStop])
+@pytest.mark.parametrize('kind', [Sensors, Actuators, Elasticity, Servo, SpringDamperStop])
 def test_what_a_node_accepts_the_library_accepts(kind):
     """The ends of each range, as parameters and as settings."""
     table = dataclasses.make_dataclass(

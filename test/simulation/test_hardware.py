@@ -143,3 +143,19 @@ def test_the_urdf_of_an_actual_arm_differs_by_the_errors_of_the_profile():
     for name in ('viscous', 'coulomb'):
         error = np.abs(getattr(actual, name) / getattr(nominal, name) - 1)
         assert 0 < error.max() <= 0.10
+
+
+def test_the_hobby_profile_is_an_arm_of_servos(tmp_path):
+    profile = load_profile(share_file('config/hobby_servo.yaml'))
+    model = load_urdf(share_file('urdf/panda.urdf'))
+    assert profile.servo.kp == 8.9
+    assert profile.servo.delay == 0.015
+    assert profile.sensors.position_resolution == pytest.approx(2 * np.pi / 2**12, rel=1e-3)
+    assert (profile.actual(model, 0).reflected_inertia == 0.028).all()
+    for text, why in (
+        ('servo: {kd: 1.0}', "servo has no entry 'kp'"),
+        ('servo: {kp: much}', "servo: kp is 'much'; expected numbers"),
+        ('servo: {kp: 1.0, ki: 2.0}', "servo has no entry 'ki'"),
+    ):
+        with pytest.raises(ProfileError, match=why):
+            load_profile(written(tmp_path, text))

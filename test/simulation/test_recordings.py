@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from robot_dynamics import Dynamics
-from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Gains, Reference
 from robot_dynamics.core.model.robots import planar_2r
+from robot_dynamics.identification import Recording
 from robot_dynamics.simulation import (
     Actuators,
     FrictionSettings,
@@ -19,6 +20,7 @@ from robot_dynamics.simulation import (
     encoder_resolution,
     load_profile,
     record_motion,
+    record_servo,
     record_tracking,
 )
 from robot_dynamics.urdf.loading import load_urdf
@@ -207,3 +209,36 @@ def test_external_torques_of_another_shape_are_rejected():
     motion = Reference(*(np.zeros((10, ARM.model.n)) for _ in range(3)))
     with pytest.raises(ShapeError, match='external'):
         record_tracking(ARM, motion, HardwareProfile(), external=np.zeros((9, ARM.model.n)))
+
+
+def test_a_servo_recording_has_commands_and_positions_of_the_encoder():
+    hobby = load_profile(share_file('config/hobby_servo.yaml'))
+    arm = Dynamics(planar_2r())
+    commands = np.zeros((100, 2))
+    commands[25:, 1] = 0.2
+    with pytest.raises(ModelError, match='torque_limit has shape'):
+        record_servo(arm, commands, replace(hobby, servo=replace(hobby.servo, torque_limit=[1.0])))
+    servo = replace(hobby.servo, kp=[900.0, 400.0], kd=[40.0, 15.0], torque_limit=200.0)
+    one, two = record_servo(arm, commands, replace(hobby, servo=servo), seeds=[0, 1])
+    assert one.t[:3] == pytest.approx([0.0, 0.02, 0.04])
+    assert np.array_equal(one.q, two.q)  # an encoder without noise
+    step = 1.534e-3
+    assert np.abs(one.q - one.true_q).max() <= step / 2 + 1e-12
+    assert np.array_equal(one.q, step * np.round(one.q / step))
+    # kp (u - q) = g(q) at the end, within friction
+    loaded = arm.gravity_torque(one.true_q[-1])
+    assert np.abs(servo.kp * (commands[-1] - one.true_q[-1]) - loaded).max() < 0.1 * 1.01
+    recording = Recording(arm.model.joint_names, one.t, one.q, None, None, command=one.command)
+    assert np.array_equal(recording.command, commands)
+
+
+def test_a_servo_recording_needs_a_servo_and_whole_steps():
+    hobby = load_profile(share_file('config/hobby_servo.yaml'))
+    still = np.zeros((3, 2))
+    for profile, commands, more, error, why in (
+        (REAL, still, {}, ModelError, 'the profile has no servo'),
+        (hobby, still[:, :1], {}, ShapeError, r'commands has shape \(3, 1\)'),
+        (hobby, still, {'rate': 30.0}, ValueError, 'rate is 30 Hz with a time_step of 0.001 s'),
+    ):
+        with pytest.raises(error, match=why):
+            record_servo(ARM, commands, profile, **more)

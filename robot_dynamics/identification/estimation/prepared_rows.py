@@ -133,11 +133,4 @@ def together(rows: Sequence[RecordingRows]) -> Observations:
 
 def until(recording: Recording, end: float) -> Recording:
     """Return the samples of a recording until a time [s], that one included."""
-    rows = recording.t <= end
-    return replace(
-        recording,
-        t=recording.t[rows],
-        q=recording.q[rows],
-        qd=None if recording.qd is None else recording.qd[rows],
-        effort=recording.effort[rows],
-    )
+    return recording.samples(recording.t <= end)

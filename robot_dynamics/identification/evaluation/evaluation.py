@@ -35,6 +35,7 @@ from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
+    efforts_of,
     moves,
     scale_of,
 )
@@ -166,11 +167,11 @@ def evaluate(
     scale = scale_of(arm.model, effort_scale, recording.effort_unit)
     link = load_link or arm.model.moving_links[-1]
     arm.model.frame_index(link)
-    scaled = replace(recording, effort=scale * recording.effort)
+    scaled = replace(recording, effort=scale * efforts_of(recording))
     motion = _smoothed(drives.aligned(scaled), cutoff)
     shown = arm.with_gravity(np.zeros(3)) if effort_gravity_compensated else arm
     curves = _curves(shown, motion.stretches, drives)
-    _require_comparable(arm.model.joint_names, recording.effort, scale, curves)
+    _require_comparable(arm.model.joint_names, efforts_of(recording), scale, curves)
     postures, offset = _postures(motion.stretches), np.asarray(drives.offset)
     at_rest = remedy(arm, postures, 1.0, offset, effort_gravity_compensated)
     obstacle = _obstacle(motion, curves)
@@ -196,7 +197,7 @@ class _Smoothed(NamedTuple):
     @property
     def measured(self) -> Array:
         """(n,) bool: the joint has measured efforts."""
-        return np.asarray(self.recording.effort.any(axis=0))
+        return np.asarray(efforts_of(self.recording).any(axis=0))
 
 
 def _smoothed(recording: Recording, cutoff: float | None) -> _Smoothed:

@@ -20,6 +20,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.recording import (
+    WITHOUT_EFFORTS,
     JointSample,
     Recording,
     by_joint,
@@ -64,26 +65,38 @@ def read_bag(path: str | Path, topic: str = '', description: bool = True) -> Bag
             topic or several have positions and efforts, or several robots are described.
     """
     path = Path(path)
-    with _bag_errors(path), ExitStack() as stack:
-        readers = [stack.enter_context(_opened(file)) for file in _files(path)]
-        contents = _Contents(readers)
+    with bag_contents(path) as contents:
         topic = contents.topic_of_joint_states(path, topic)
-        samples = [
-            JointSample(
-                message.header.stamp.sec * SECOND + message.header.stamp.nanosec,
-                logged,
-                tuple(message.name),
-                message.position,
-                message.velocity,
-                message.effort,
-            )
-            for logged, message in contents.messages(topic, JOINT_STATE)
-        ]
+        samples = [joint_sample(*one) for one in contents.messages(topic, JOINT_STATE)]
         return Bag(topic, samples, contents.description(path) if description else '')
 
 
-class _Contents:
-    """The messages of the two types, in one or more files."""
+def joint_sample(logged: int, message: Any) -> JointSample:
+    """Return a joint state that was recorded at a time [ns]."""
+    return JointSample(
+        message.header.stamp.sec * SECOND + message.header.stamp.nanosec,
+        logged,
+        tuple(message.name),
+        message.position,
+        message.velocity,
+        message.effort,
+    )
+
+
+def same_topic(topic: str, wanted: str) -> bool:
+    """Return whether a topic is the one of an option, which may lack the first slash."""
+    return topic.lstrip('/') == wanted.lstrip('/')
+
+
+@contextmanager
+def bag_contents(path: Path) -> Iterator[Contents]:
+    """Open a recording: a folder or a file. Raises BagError for any error in reading it."""
+    with _bag_errors(path), ExitStack() as stack:
+        yield Contents([stack.enter_context(_opened(file)) for file in _files(path)])
+
+
+class Contents:
+    """The messages of some types, in one or more files."""
 
     def __init__(self, readers: Sequence[Any]):
         from rosbags.typesys import Stores, get_typestore
@@ -99,10 +112,12 @@ class _Contents:
         """Yield (time of recording [ns], message) of a topic.
 
         Raises:
-            BagError: at the end, if the number differs from that in the index.
+            BagError: at the end, if the number differs from that in the index; for a type that is
+                neither known nor defined in the recording.
         """
         for reader, connection in self._connections(kind):
             if connection.topic == topic:
+                self._define(reader, connection)
                 count = 0
                 for _, logged, data in reader.messages([connection]):
                     yield logged, self._types.deserialize_cdr(data, kind)
@@ -113,18 +128,36 @@ class _Contents:
                         f'{connection.msgcount}: it is damaged; {_repair(reader.path)}'
                     )
 
+    def _define(self, reader: Any, connection: Any) -> None:
+        """Register the type of a connection, which is defined in the file."""
+        from rosbags.typesys import get_types_from_msg
+
+        kind, definition = connection.msgtype, connection.msgdef.data
+        if kind in self._types.fielddefs:
+            return
+        if not definition:
+            raise BagError(
+                f'{reader.path}: no definition of {kind}, the type of {connection.topic}; record '
+                'in MCAP, which stores definitions'
+            )
+        types = get_types_from_msg(definition, kind)
+        known = self._types.fielddefs
+        self._types.register({name: one for name, one in types.items() if name not in known})
+
     def topic_of_joint_states(self, path: Path, wanted: str) -> str:
+        """Return the topic of measured states with efforts. Raises BagError."""
         topics = self.topics(JOINT_STATE)
         listed = ', '.join(topics) or 'none'
         if wanted:
-            found = [topic for topic in topics if topic.lstrip('/') == wanted.lstrip('/')]
+            found = [topic for topic in topics if same_topic(topic, wanted)]
             if not found:
                 raise BagError(f'{path}: no joint states on {wanted}; there are {listed}')
             return found[0]
         measured = [topic for topic in topics if self._has_efforts(topic)]
         if not measured:
             raise BagError(
-                f'{path}: no joint states with positions and efforts; joint states on: {listed}'
+                f'{path}: no joint states with positions and efforts; joint states on: {listed}; '
+                f'{WITHOUT_EFFORTS}'
             )
         if len(measured) > 1:
             raise BagError(

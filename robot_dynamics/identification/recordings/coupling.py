@@ -28,7 +28,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.yaml_text import YamlError, is_number, read_yaml
 from robot_dynamics.core.model.coordinates import friction_of_coordinates, with_coordinates
 from robot_dynamics.core.model.robot_model import RATE_LIMITS, RobotModel
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.identification.recordings.recording import Recording, efforts_of
 
 ENTRIES = ('joints', 'motors', 'ratios', 'matrix')
 LARGEST_CONDITION = 1e6  # of the matrix: efforts of motors lose as many digits
@@ -96,7 +96,16 @@ class Coupling:
             joint_names=self.motors,
             q=recording.q @ C.T,
             qd=None if qd is None else qd @ C.T,
-            effort=recording.effort @ to_motors,
+            effort=efforts_of(recording) @ to_motors,
+            **{
+                name: values @ matrix
+                for name, matrix in (
+                    ('command', C.T),
+                    ('command_qd', C.T),
+                    ('feedforward', np.linalg.inv(C)),
+                )
+                if (values := getattr(recording, name)) is not None
+            },
             notes=(*recording.notes, note),
         )
 

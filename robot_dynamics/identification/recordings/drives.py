@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
-from robot_dynamics.identification.recordings.recording import Recording, earlier
+from robot_dynamics.identification.recordings.recording import Recording, earlier, efforts_of
 from robot_dynamics.identification.recordings.velocities import with_earlier_velocities
 
 
@@ -53,7 +53,7 @@ class Drives:
         recording = with_earlier_velocities(recording, self.velocity_lag)
         if not self.delay:
             return recording
-        return replace(recording, effort=earlier(recording.t, recording.effort, self.delay))
+        return replace(recording, effort=earlier(recording.t, efforts_of(recording), self.delay))
 
 
 AS_DESCRIBED = Drives()

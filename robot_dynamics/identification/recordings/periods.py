@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.identification.recordings.recording import Recording, efforts_of
 from robot_dynamics.identification.recordings.smoothing import Stretch, low_pass, smooth
 
 COARSE = 25.0  # Hz, at which the period is searched
@@ -165,13 +165,16 @@ def _average(
 
     extra = round(MARGIN / period * samples)
     index = np.arange(-extra, samples + extra) % samples
-    effort = periods(recording.effort)
+    effort = periods(efforts_of(recording))
     one = replace(
         recording,
         t=np.arange(len(index)) * (period / samples),
         q=periods(recording.q).mean(axis=0)[index],
         qd=None if recording.qd is None else periods(recording.qd).mean(axis=0)[index],
         effort=effort.mean(axis=0)[index],
+        command=None,
+        command_qd=None,
+        feedforward=None,
     )
     # The filter has its transients in a continuation at both ends.
     run = np.concatenate([effort[-1][len(effort[-1]) - extra :], *effort, effort[0][:extra]])

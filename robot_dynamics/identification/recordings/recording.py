@@ -42,9 +42,15 @@ NO_EFFORT = 'without efforts'
 NO_VELOCITY = 'without velocities'
 NOT_FINITE = 'not finite'
 OUT_OF_RANGE = 'with values out of range'
+WITHOUT_EFFORTS = (
+    'from commands and positions alone, identify --efforts none determines friction, rotor '
+    'inertia and delay of the drives'
+)
 DRIVES_OFF = 'with all efforts 0: drives off'
 REPEATED = 'with the stamp of the previous one'
 STALE = 'equal to the previous one, in motion'
+# Arrays of a recording with one row per sample.
+BY_SAMPLE = ('t', 'q', 'qd', 'effort', 'command', 'command_qd', 'feedforward')
 
 
 class RecordingError(RobotDynamicsError, ValueError):
@@ -83,28 +89,61 @@ class Recording:
         t: (k,) s; it decreases where the robot's clock was set back.
         q: (k, n) measured positions, rad or m.
         qd: (k, n) measured velocities, None if there are none.
-        effort: (k, n) as recorded.
+        effort: (k, n) as recorded, None if there are none: see `efforts_of`.
         left_out: number of omitted samples, by reason.
         notes: remarks on the recording.
         effort_unit: torque (N m or N), current, or unknown, as of joint states.
+        command: (k, n) commanded positions of the drives, rad or m, in effect at t.
+        command_qd: (k, n) commanded velocities, rad/s or m/s.
+        feedforward: (k, n) commanded torques that the drives add, N m or N.
 
-    Raises RecordingError for another unit.
+    Raises:
+        RecordingError: another unit, or an array that is not (k, n).
     """
 
     joint_names: tuple[str, ...]
     t: Array
     q: Array
     qd: Array | None
-    effort: Array
+    effort: Array | None
     left_out: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     effort_unit: str = UNKNOWN
+    command: Array | None = None
+    command_qd: Array | None = None
+    feedforward: Array | None = None
 
     def __post_init__(self) -> None:
         if self.effort_unit not in EFFORT_UNITS:
             raise RecordingError(
                 f'effort_unit is {self.effort_unit!r}; expected {", ".join(EFFORT_UNITS)}'
             )
+        shape = (len(self.t), len(self.joint_names))
+        for name in BY_SAMPLE[1:]:
+            values = getattr(self, name)
+            if values is not None and np.shape(values) != shape:
+                raise RecordingError(f'{name} has shape {np.shape(values)}; expected {shape}')
+
+    def samples(self, kept: Array) -> Recording:
+        """Return the samples of a mask (k,), or of indices."""
+        columns = {name: getattr(self, name) for name in BY_SAMPLE}
+        given = {name: values[kept] for name, values in columns.items() if values is not None}
+        return replace(self, **given)
+
+
+def efforts_of(recording: Recording) -> Array:
+    """Return the efforts (k, n) as recorded. Raises RecordingError if there are none."""
+    if recording.effort is None:
+        raise RecordingError(f'the recording has no efforts; {WITHOUT_EFFORTS}')
+    return recording.effort
+
+
+class StampedRecording(NamedTuple):
+    """A recording, and the times of its samples."""
+
+    recording: Recording
+    stamps: Array  # (k,) ns, of the headers; all 0 without
+    logged: Array  # (k,) ns, of the recorder
 
 
 def by_joint(
@@ -119,28 +158,50 @@ def by_joint(
     Raises:
         RecordingError: a joint is missing, has no efforts, or no sample is complete.
     """
+    return cleaned(samples, joint_names, effort_unit).recording
+
+
+def cleaned(
+    samples: Sequence[JointSample],
+    joint_names: Sequence[str],
+    effort_unit: str = UNKNOWN,
+    efforts: bool = True,
+) -> StampedRecording:
+    """Return the samples as `by_joint`, and when they were; without efforts, none are needed."""
     names, left_out, notes = tuple(joint_names), Counter[str](), []
-    _check_names(samples, names)
-    complete, rows = _complete(samples, names, left_out)
-    stamps = np.array([sample.stamp for sample in complete])
+    require_names('joint states', samples, names)
+    complete, rows = _complete(samples, names, left_out, efforts)
+    stamps, logged = (
+        np.array([getattr(sample, clock) for sample in complete]) for clock in ('stamp', 'logged')
+    )
     if stamps.any():
         left_out[UNSTAMPED] += int((stamps == 0).sum())
-        rows, stamps = rows[stamps != 0], stamps[stamps != 0]
+        rows, stamps, logged = (x[stamps != 0] for x in (rows, stamps, logged))
     else:
-        stamps = np.array([sample.logged for sample in complete])
         notes.append("headers without stamps: time is the recorder's")
-    t = (stamps - stamps[0]) / SECOND
+    times = stamps if stamps.any() else logged
+    t = (times - times[0]) / SECOND
     notes += _out_of_range(rows, names)
-    kept = _kept(t, rows, names, left_out)
+    kept = _kept(t, rows, names, left_out, efforts)
     q, qd, effort = (rows[kept, i] for i in (POSITION, VELOCITY, EFFORT))
     measured = bool(np.isfinite(qd).all())
     if measured and not qd.any() and np.ptp(q, axis=0).max() > STANDING:
         measured = False  # drivers publish 0 for what they do not measure
     if not measured:
         notes.append('no velocities: they are derivatives of the positions')
-    notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
-    measured_qd = qd if measured else None
-    return Recording(names, t[kept], q, measured_qd, effort, +left_out, tuple(notes), effort_unit)
+    if efforts:
+        notes += [f'{names[j]}: all efforts are 0' for j in np.flatnonzero(~effort.any(axis=0))]
+    found = Recording(
+        names,
+        t[kept],
+        q,
+        qd if measured else None,
+        effort if efforts else None,
+        +left_out,
+        tuple(notes),
+        effort_unit,
+    )
+    return StampedRecording(found, stamps[kept], logged[kept])
 
 
 def stated(recording: Recording, efforts: str | None, scaled: bool) -> Recording:
@@ -194,24 +255,28 @@ def scale_of(model: RobotModel, effort_scale: ArrayLike | None, unit: str = UNKN
     return scale
 
 
-def _check_names(samples: Sequence[JointSample], names: tuple[str, ...]) -> None:
+def require_names(what: str, samples: Sequence[JointSample], names: tuple[str, ...]) -> None:
+    """Raise MissingJointsError unless some samples of each joint are there."""
     seen = dict.fromkeys(name for known in {s.names for s in samples} for name in known)
     missing = [name for name in names if name not in seen]
     if missing:
         raise MissingJointsError(
-            f'no joint states of {", ".join(missing)}; there are {", ".join(seen) or "none"}: '
+            f'no {what} of {", ".join(missing)}; there are {", ".join(seen) or "none"}: '
             'another robot, or joints to be locked',
             missing,
         )
 
 
 def _complete(
-    samples: Sequence[JointSample], names: tuple[str, ...], left_out: Counter[str]
+    samples: Sequence[JointSample],
+    names: tuple[str, ...],
+    left_out: Counter[str],
+    efforts: bool,
 ) -> tuple[list[JointSample], Array]:
     """Return the samples that have all joints, and their rows (k, 3, n); count the others."""
     complete, rows = [], []
     for sample in samples:
-        row = _row(sample, names)
+        row = _row(sample, names, efforts)
         if isinstance(row, str):
             left_out[row] += 1
         else:
@@ -223,9 +288,12 @@ def _complete(
     return complete, np.array(rows)
 
 
-def _row(sample: JointSample, names: tuple[str, ...]) -> Array | str:
+def _row(sample: JointSample, names: tuple[str, ...], efforts: bool) -> Array | str:
     """Return (3, n) position, velocity (NaN if absent) and effort, or the reason for omission."""
     position, velocity, effort = sample.position, sample.velocity, sample.effort
+    if not efforts:
+        effort = np.zeros(len(position))
+        velocity = velocity if np.isfinite(velocity).all() else velocity[:0]
     if len(effort) == 0:
         return NO_EFFORT
     if len(velocity) == 0:
@@ -239,7 +307,9 @@ def _row(sample: JointSample, names: tuple[str, ...]) -> Array | str:
     return np.array([position, velocity, effort])[:, columns]
 
 
-def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str]) -> Array:
+def _kept(
+    t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str], efforts: bool
+) -> Array:
     """Return the indices of usable, distinct measurements in rows (k, 3, n); count the others."""
     usable = _finite(rows, names)
     left_out[NOT_FINITE] += int((~usable).sum())
@@ -256,7 +326,7 @@ def _kept(t: Array, rows: Array, names: tuple[str, ...], left_out: Counter[str])
     if measured[usable].mean() > 0.5:
         left_out[NO_VELOCITY] += int((usable & ~measured).sum())
         usable = usable & measured
-    on = rows[:, EFFORT].any(axis=1)
+    on = rows[:, EFFORT].any(axis=1) | (not efforts)
     left_out[DRIVES_OFF] += int((usable & ~on).sum())
     kept = np.flatnonzero(usable & on)
     if not len(kept):

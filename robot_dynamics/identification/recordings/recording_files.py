@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader of recordings: rosbag2 ones by `bag`, CSV files here.
 
-A CSV file has time, positions, efforts and, optionally, velocities.
+A CSV file has time, positions, efforts and, optionally, velocities; or time, positions and
+commands (`CsvFile.commanded`).
 
 Columns are separated by commas, semicolons, tabs or spaces, and numbers have a decimal point. The
 header names them: time, and for each joint q, qd and effort with the name of the joint or its
-number, such as `t, q1, qd1, effort1` or `time; elbow position; elbow effort`. Other columns are
+number, such as `t, q1, qd1, effort1` or `time; elbow position; elbow effort`. Commands are
+command, command_qd and feedforward, such as `command_elbow` or `command1`. Other columns are
 ignored. Units are s, rad or m. Efforts are torques or currents by the word of their header
 (torque, tau, current) or its unit ([N m], [A]); the word effort alone states no unit.
 """
@@ -15,7 +17,7 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -32,8 +34,10 @@ from robot_dynamics.identification.recordings.effort_unit import (
     common_unit,
     unit_of_column,
 )
+from robot_dynamics.identification.recordings.held_commands import commanded
 from robot_dynamics.identification.recordings.recording import (
     KINDS,
+    WITHOUT_EFFORTS,
     JointSample,
     Recording,
     by_joint,
@@ -46,19 +50,29 @@ WORDS = {
     'position': ('position', 'positions', 'pos', 'q'),
     'velocity': ('velocity', 'velocities', 'vel', 'qdot', 'qd', 'dq'),
     'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'),
+    'command': ('command', 'commands', 'commanded', 'cmd', 'position_command', 'q_cmd', 'u'),
+    'command_qd': ('command_qd', 'command_velocity', 'velocity_command', 'qd_cmd'),
+    'feedforward': ('feedforward', 'feed_forward', 'command_effort', 'effort_command', 'tau_ff'),
 }
+COMMANDS = ('command', 'command_qd', 'feedforward')  # position, velocity and torque of drives
 KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
 UNITS = {
     TIME: ('', 's', 'sec'),
     'position': ('', 'rad', 'm'),
     'velocity': ('', 'rad/s', 'm/s'),
     'effort': SYMBOLS,
+    'command': ('', 'rad', 'm'),
+    'command_qd': ('', 'rad/s', 'm/s'),
+    'feedforward': ('', 'nm', 'n m', 'n*m', 'n·m', 'n'),
 }
 EXPECTED_UNITS = {
     TIME: 's',
     'position': 'rad or m',
     'velocity': 'rad/s or m/s',
     'effort': 'N m, N or A',
+    'command': 'rad or m',
+    'command_qd': 'rad/s or m/s',
+    'feedforward': 'N m or N',
 }
 LONGEST_STEP = 0.5  # s: longer ones are in another unit
 EXPECTED = (
@@ -141,21 +155,9 @@ class CsvFile:
         """
         names = tuple(joint_names)
         listed = self._listed(names)
-        found = self._columns(listed, names)
-        t = self._time(found.pop((TIME, '')))
-        # Without a stamp of 0, which means none.
-        stamps = np.round((t - t.min() + 1.0) * SECOND).astype(np.int64)
+        found = self._columns(listed, names, (TIME, *KINDS[::2]))
         known = [name for name in names if all((kind, name) in found for kind in KINDS[::2])]
-        q, qd, effort = (
-            np.stack([self._of(found.get((kind, name))) for name in known], axis=1)
-            if known
-            else np.zeros((len(t), 0))
-            for kind in KINDS
-        )
-        if not any(kind == KINDS[1] for kind, _ in found):
-            qd = np.zeros((len(t), 0))
-        rows = zip(stamps.tolist(), q, qd, effort, strict=True)
-        samples = [JointSample(s, s, tuple(known), *row) for s, *row in rows]
+        samples = self._samples(found, known, KINDS)
         units = {f'effort of {one}': listed[found['effort', one]].effort_unit for one in known}
         try:
             unit = common_unit(units)
@@ -163,15 +165,46 @@ class CsvFile:
             raise BagError(f'{self.path}: {error}') from None
         return by_joint(samples, names, unit)
 
+    def commanded(self, joint_names: Sequence[str]) -> Recording:
+        """Return positions and commands by joint, as `held_commands.commanded`.
+
+        Raises as `recording`, of columns of commands instead of efforts.
+        """
+        names = tuple(joint_names)
+        listed = self._listed(names, commands=True)
+        found = self._columns(listed, names, (TIME, KINDS[0], COMMANDS[0]))
+        states, commands = (
+            self._samples(found, [name for name in names if (kinds[0], name) in found], kinds)
+            for kinds in (KINDS[:2], COMMANDS)
+        )
+        return commanded(states, commands, names)
+
+    def _samples(
+        self, found: Mapping[tuple[str, str], int], known: list[str], kinds: Sequence[str]
+    ) -> list[JointSample]:
+        """Return the samples of some joints; of kinds without columns, they have no values."""
+        t = self._time(found[TIME, ''])
+        # Without a stamp of 0, which means none.
+        stamps = np.round((t - t.min() + 1.0) * SECOND).astype(np.int64)
+        there = {kind for kind, _ in found}
+        values = [
+            np.stack([self._of(found.get((kind, name))) for name in known], axis=1)
+            if known and kind in there
+            else np.zeros((len(t), 0))
+            for kind in (*kinds, '')[:3]
+        ]
+        rows = zip(stamps.tolist(), *values, strict=True)
+        return [JointSample(s, s, tuple(known), *row) for s, *row in rows]
+
     def _of(self, column: int | None) -> Array:
         return np.full(len(self.values), np.nan) if column is None else self.values[:, column]
 
-    def _listed(self, names: tuple[str, ...]) -> list[Column]:
-        """Return what each column holds."""
+    def _listed(self, names: tuple[str, ...], commands: bool = False) -> list[Column]:
+        """Return what each column holds; commands, if not wanted, are not used."""
         listed: list[Column] = []
         for head in self.heads:
-            one = _column(self.path, head)
-            alone = one.kind in KINDS and not one.joint
+            one = _column(self.path, head, commands)
+            alone = one.kind in (*KINDS, *COMMANDS) and not one.joint
             listed += [one._replace(joint=name) for name in names] if alone else [one]
         if len(listed) != self.values.shape[1]:
             raise BagError(
@@ -180,8 +213,10 @@ class CsvFile:
             )
         return listed
 
-    def _columns(self, listed: list[Column], names: tuple[str, ...]) -> dict[tuple[str, str], int]:
-        """Return the column of each kind and joint."""
+    def _columns(
+        self, listed: list[Column], names: tuple[str, ...], required: Sequence[str]
+    ) -> dict[tuple[str, str], int]:
+        """Return the column of each kind and joint; some kinds are required."""
         found: dict[tuple[str, str], int] = {}
         for kind in WORDS:
             own = [(k, one.joint) for k, one in enumerate(listed) if one.kind == kind]
@@ -191,10 +226,12 @@ class CsvFile:
                     raise BagError(f'{self.path}: two columns of {kind} {joint}'.rstrip())
                 found[kind, joint] = k
         kinds = {kind for kind, _ in found}
-        for kind in (TIME, *KINDS[::2]):
+        for kind in required:
             if kind not in kinds:
+                other = f'; {WITHOUT_EFFORTS}' if kind == KINDS[2] else ''
                 raise BagError(
                     f'{self.path}: no column of {kind} among {", ".join(self.heads)}; {EXPECTED}'
+                    f'{other}'
                 )
         return found
 
@@ -286,8 +323,11 @@ def _numbers(
         ) from None
 
 
-def _column(path: Path, head: str) -> Column:
-    """Return what a column holds. Raises BagError for a unit that its kind does not have."""
+def _column(path: Path, head: str, commands: bool = False) -> Column:
+    """Return what a column holds, of commands if they are wanted.
+
+    Raises BagError for a unit that its kind does not have.
+    """
     name, unit = head.strip(), ''
     if (match := _UNIT.fullmatch(name)) and not match[2].isdecimal():
         name, unit = match[1], match[2].strip().lower()
@@ -303,6 +343,8 @@ def _column(path: Path, head: str) -> Column:
         kind = KIND_OF[word.lower()]
         if kind == TIME and joint:
             continue
+        if kind in COMMANDS and not commands:
+            return Column('')
         if unit not in UNITS[kind]:
             raise BagError(f'{path}, column {head}: unit {unit}; expected {EXPECTED_UNITS[kind]}')
         if kind != 'effort':

@@ -32,7 +32,11 @@ from robot_dynamics.identification.recordings.noise import (
     motion_noise,
     motion_spectra,
 )
-from robot_dynamics.identification.recordings.recording import Recording, RecordingError
+from robot_dynamics.identification.recordings.recording import (
+    Recording,
+    RecordingError,
+    efforts_of,
+)
 from robot_dynamics.identification.recordings.sampling import (
     EVEN,
     even_times,
@@ -203,7 +207,7 @@ def _stretch(
     if recording.qd is not None and not derived.all():
         measured = low_pass(at_even(recording.qd), OF_MOTION * cutoff, step)
         qd = np.where(derived, qd, measured)
-    effort = at_even(recording.effort)
+    effort = at_even(efforts_of(recording))
     return Stretch(even, q, qd, derivative(qd, even), effort, cutoff)
 
 

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lifecycle node that simulates an effort-controlled arm.
+"""Lifecycle node that simulates an arm controlled by efforts, or by positions of servos.
 
 Subscribes
     joint_effort                 sensor_msgs/JointState           efforts by joint name
     effort_controller/commands   std_msgs/Float64MultiArray       efforts in the order of `joints`
+    joint_command                sensor_msgs/JointState           with servo.kp, instead of both:
+                                                                  positions, and velocities and
+                                                                  feed-forward efforts if given
+    position_controller/commands std_msgs/Float64MultiArray       the same, in order
     external_wrench              geometry_msgs/WrenchStamped      acts on a frame of the arm
     base_motion/imu              sensor_msgs/Imu                  with base_motion.source: imu
     base_motion/odometry         nav_msgs/Odometry                odometry
@@ -22,7 +26,7 @@ Publishes, stamped with simulated time
 Services
     ~/pause, ~/resume, ~/step, ~/reset   std_srvs/Trigger
 
-Efforts by name take precedence. Because the node may publish /clock, its timers use the steady
+Commands by name take precedence. Because the node may publish /clock, its timers use the steady
 clock. Stepping is in `simulation/scheduling.py`, services are in
 `ros/nodes/simulator_parts/simulator_services.py`.
 """
@@ -45,7 +49,7 @@ from robot_dynamics.ros.command_guard import DISCOVERY
 from robot_dynamics.ros.diagnostics import Diagnostics
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode
-from robot_dynamics.ros.nodes.simulator_parts.command_input import NAMED, ORDERED, CommandInput
+from robot_dynamics.ros.nodes.simulator_parts.command_input import CommandInput
 from robot_dynamics.ros.nodes.simulator_parts.simulated_base import SimulatedBase
 from robot_dynamics.ros.nodes.simulator_parts.simulator_services import (
     standard_services,
@@ -67,7 +71,7 @@ REPEAT = 0.1  # s, between two messages of a state that does not change
 
 
 class SimulatorNode(RobotNode):
-    """Simulates the robot under effort commands and external wrenches."""
+    """Simulates the robot under commands of efforts or positions, and external wrenches."""
 
     table = SimulatorParameters
 
@@ -146,8 +150,9 @@ class SimulatorNode(RobotNode):
 
     @override
     def accept(self, parameters: SimulatorParameters) -> None:
-        """Reject a physically inconsistent payload."""
+        """Reject a physically inconsistent payload, and servos without torque."""
         parameters.payload_commands()
+        parameters.check_servo()
 
     @override
     def check(self, parameters: SimulatorParameters, arm: Dynamics) -> None:
@@ -182,11 +187,12 @@ class SimulatorNode(RobotNode):
     def _check_commands(self) -> None:
         """Warn if lock step waits for commands that no node sends."""
         self._start_check.cancel()
-        topic = self.resolve_topic_name(NAMED)
+        named, ordered = self.commands.topics
+        topic = self.resolve_topic_name(named)
         if self.active and not self.loop.commanded and not self.count_publishers(topic):
             self.get_logger().warning(
                 f'lockstep is true, and nothing publishes on {topic}: each step waits for the '
-                f'command with the stamp of the last joint state, and those on {ORDERED} have no '
+                f'command with the stamp of the last joint state, and those on {ordered} have no '
                 'stamps'
             )
 
@@ -257,7 +263,8 @@ class SimulatorNode(RobotNode):
         if loop.paused:
             return None
         if not loop.commanded:
-            needs = ' (lock step needs joint_effort)' if self.parameters.lockstep else ''
+            needs = f' (lock step needs {self.commands.topics[0]})'
+            needs = needs if self.parameters.lockstep else ''
             return health.WARN, f'no command yet{needs}'
         if loop.starved:
             return health.WARN, f'commands have stopped: {self.parameters.on_command_timeout}'

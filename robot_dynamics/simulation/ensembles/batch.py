@@ -43,6 +43,14 @@ from robot_dynamics.simulation.joint_models.friction_step import (
     friction_step,
     step_inputs,
 )
+from robot_dynamics.simulation.joint_models.servo import (
+    SERVO_INPUTS,
+    Servo,
+    Servos,
+    damped,
+    servos_of,
+    with_damping,
+)
 
 # tau (N, n) or (n,) = law(t, q (N, n), qd (N, n)): a pure function of each arm by itself.
 Law: TypeAlias = Callable[[float, Array, Array], ArrayLike]
@@ -87,6 +95,7 @@ def simulate_batch(
     integrator: str = 'semi_implicit_euler',
     perturbations: Perturbations = AS_MODELLED,
     friction: str | FrictionSettings = 'model',
+    servo: Servo | None = None,
     control_every: int = 1,
     record_every: int | None = None,
     progress: Progress | None = None,
@@ -95,7 +104,9 @@ def simulate_batch(
 ) -> BatchRun:
     """Return the motions of N arms.
 
-    The drives clamp every torque to the model's effort limits. An arm that diverges ends in
+    The drives clamp every torque to the model's effort limits. With a servo, positions take the
+    place of torques: `torques` are commands (rad or m), and the servos hold the start before the
+    first one. An arm that diverges ends in
     values that are not finite, and does not affect the others.
 
     Args:
@@ -109,6 +120,7 @@ def simulate_batch(
         perturbations: differences between the arms.
         friction: 'model': smooth friction of the model and the perturbations; 'none'; or a law,
             with the default integrator.
+        servo: position servos, with the default integrator; None: drives take torques.
         control_every: steps between two calls of a law.
         record_every: steps between two rows of the result; without it, start and end alone.
         progress: called with the number of steps done and of all steps; see `progress_bar`.
@@ -119,7 +131,8 @@ def simulate_batch(
 
     Raises:
         ShapeError: an argument has a wrong shape, or their numbers of arms differ.
-        ModelError, FrameNotFound: perturbed arms without dynamics; see `Perturbations.step`.
+        ModelError, FrameNotFound: perturbed arms without dynamics; see `Perturbations.step`; a
+            property of the servo is out of range.
         FrictionLawError: an unknown law, or a coefficient that it does not have.
         ValueError: steps, time_step, integrator, friction or a period is invalid; or viscous
             friction could reverse a joint within a step of this integrator.
@@ -127,16 +140,22 @@ def simulate_batch(
     check_integrator(integrator)
     count, h = checked_count(steps), checked_time_step(time_step)
     given, torques = _checked_arguments(arm, q, qd, torques, count)
-    law = _friction_law(arm, friction, integrator)
+    servos = _servos(arm, servo, h, integrator)
+    law = _friction_law(arm, friction, integrator, servos)
     if friction == 'none':
         arm, perturbations = arm.without_friction(), perturbations.without_friction()
+    if servos is not None:
+        arm, perturbations = with_damping(arm, servos), perturbations.damped(servos.kd)
     given |= perturbations.inputs(arm)
-    _require_resolved(arm, given.get('viscous', arm.model.viscous), integrator, h)
+    _require_resolved(
+        perturbations.lightest(arm), given.get('viscous', arm.model.viscous), integrator, h
+    )
     start = _start(given, arm.model.n)
     control = checked_period('control_every', control_every)
     every = max(count, 1) if record_every is None else record_every
     record = checked_period('record_every', every)
-    batch = Batch(arm, start, torques, perturbations, law, count, h, integrator, control, record)
+    settings = (perturbations, law, servos, count, h, integrator, control, record)
+    batch = Batch(arm, start, torques, *settings)
     if executor is None:
         return run(batch, progress)
     return _run_on(Workers(executor, tasks), batch, progress)
@@ -158,6 +177,7 @@ class Batch:
     torques: Law | PerStep | Array
     perturbations: Perturbations
     law: JointFriction | None  # of friction
+    servos: Servos | None
     steps: int
     time_step: float
     integrator: str
@@ -178,13 +198,18 @@ class Batch:
 
     def step(self) -> CompiledFunction:
         """Return the compiled step."""
+        perturbations, servo = self.perturbations, self.servos is not None
         if self.law is None:
-            return self.perturbations.step(self.arm, self.integrator)
-        return friction_step(self.arm, self.law.law.memory, self.perturbations.payload_link)
+            return perturbations.step(self.arm, self.integrator, servo)
+        rotors = () if perturbations.rotor_inertia is None else ('rotor_inertia',)
+        drives = (*rotors, *(SERVO_INPUTS if servo else ()))
+        return friction_step(self.arm, self.law.law.memory, perturbations.payload_link, drives)
 
     def inputs(self) -> dict[str, ArrayLike]:
         """Return the inputs of the step besides state and torques."""
         perturbed = self.perturbations.inputs(self.arm)
+        if self.servos is not None:
+            perturbed |= dict(zip(SERVO_INPUTS, (self.servos.kp, self.servos.limit), strict=True))
         if self.law is not None:
             # Coefficients that the perturbations omit are those of the law.
             own = step_inputs(self.law)
@@ -207,16 +232,18 @@ class Batch:
 def run(batch: Batch, progress: Progress | None = None) -> BatchRun:
     """Return the motions of a batch, computed here."""
     step, inputs = batch.step(), batch.inputs()
-    changing = ['tau'] if isinstance(batch.torques, PerStep) else []
+    by_step = isinstance(batch.torques, PerStep) or batch.servos is not None
+    changing = ['tau'] if by_step else []
     limit = batch.arm.model.effort_limit
     recorded = batch.recorded()
-    rows = {after: row for row, after in enumerate(recorded)}
+    row_of = {after: row for row, after in enumerate(recorded)}
     path = np.empty((2, len(batch.start.q), len(recorded), batch.arm.model.n))
     path[:, :, 0] = batch.start
     state: State | SlidingState = batch.start
     if batch.law is not None:
         still = np.zeros_like(batch.start.q)
         state = SlidingState(batch.start.q, batch.start.qd, still, still)
+    commanded = () if batch.servos is None else batch.servos.rest(batch.start.q)
     tau: ArrayLike
     for begin, end in pairwise(batch.stops()):
         if isinstance(batch.torques, PerStep):
@@ -225,12 +252,17 @@ def run(batch: Batch, progress: Progress | None = None) -> BatchRun:
             tau = batch.torques
         elif begin % batch.control_every == 0:
             tau = batch.torques(begin * batch.time_step, state.q, state.qd)
-        effort = np.clip(as_vectors('simulate_batch', 'tau', tau, len(limit)), -limit, limit)
+        tau = as_vectors('simulate_batch', 'tau', tau, len(limit))
+        if batch.servos is None:
+            effort = np.clip(tau, -limit, limit)
+        else:
+            rows = tau if isinstance(batch.torques, PerStep) else tau[..., None, :]
+            effort, commanded = batch.servos.all_held(commanded, rows, end - begin)
         state = step.advance(
             end - begin, changing=changing, **state._asdict(), tau=effort, **inputs
         )
-        if end in rows:
-            path[:, :, rows[end]] = state.q, state.qd
+        if end in row_of:
+            path[:, :, row_of[end]] = state.q, state.qd
         if progress is not None:
             progress(end, batch.steps)
     return BatchRun(np.array(recorded) * batch.time_step, *path)
@@ -273,9 +305,9 @@ def _checked_arguments(
 
 
 def _friction_law(
-    arm: Dynamics, friction: str | FrictionSettings, integrator: str
+    arm: Dynamics, friction: str | FrictionSettings, integrator: str, servos: Servos | None
 ) -> JointFriction | None:
-    """Return the law of friction; None: smooth friction of the model, or none.
+    """Return the law of friction with the damping of servos; None: that of the model, or none.
 
     Raises:
         FrictionLawError: as `FrictionSettings.of`.
@@ -284,12 +316,21 @@ def _friction_law(
     if not isinstance(friction, FrictionSettings):
         check_friction(friction)
         return None
-    law = friction.of(arm.model)
+    law = damped(friction.of(arm.model), servos)
     if integrator != 'semi_implicit_euler':
         raise ValueError(
             f'integrator is {integrator!r}; with a friction law it must be semi_implicit_euler'
         )
     return law
+
+
+def _servos(arm: Dynamics, servo: Servo | None, h: float, integrator: str) -> Servos | None:
+    """Return the servos, None without. Raises ModelError; ValueError for another integrator."""
+    if servo is not None and integrator != 'semi_implicit_euler':
+        raise ValueError(
+            f'integrator is {integrator!r}; with a servo it must be semi_implicit_euler'
+        )
+    return servos_of(arm.model, servo, h, integrator)
 
 
 def _require_resolved(arm: Dynamics, viscous: Array, integrator: str, h: float) -> None:

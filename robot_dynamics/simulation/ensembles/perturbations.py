@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differences between the arms of a batch: payload and friction.
+"""Differences between the arms of a batch: payload, friction and rotors.
 
 They are inputs of the compiled step, so thousands of different arms share one program.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,10 @@ from robot_dynamics.core.friction.coulomb import Friction
 from robot_dynamics.core.programs import Robot, Scalars
 from robot_dynamics.core.rollout import check_coupled
 from robot_dynamics.simulation.joint_models.friction_step import PARAMETERS
+from robot_dynamics.simulation.joint_models.servo import SERVO_INPUTS, with_drives
+
+# Properties of drives that may differ; the coefficients of friction first.
+DRIVES = ('viscous', 'coulomb', 'rotor_inertia')
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,8 @@ class Perturbations:
         payload: (N, 10), or (10,) for all; see `payload_parameters`.
         viscous: (N, n), (n,) or one number, N m s/rad or N s/m, replaces the model's.
         coulomb: (N, n), (n,) or one number, N m or N.
+        rotor_inertia: (N, n), (n,) or one number, r^2 J_m seen at the joint (the armature of
+            simulators), kg m^2 or kg, replaces the model's.
 
     Raises:
         ModelError: a payload without link or a link without payload, or a coefficient that is
@@ -43,11 +49,13 @@ class Perturbations:
     payload: ArrayLike | None = None
     viscous: ArrayLike | None = None
     coulomb: ArrayLike | None = None
+    rotor_inertia: ArrayLike | None = None
 
     def __post_init__(self) -> None:
         if (self.payload_link is None) != (self.payload is None):
             raise ModelError('a payload needs a link to be on: give payload_link and payload')
-        for name, value in (('viscous', self.viscous), ('coulomb', self.coulomb)):
+        for name in DRIVES:
+            value = getattr(self, name)
             array = np.asarray(0.0 if value is None else value, dtype=float)
             if not (np.isfinite(array) & (array >= 0)).all():
                 raise ModelError(f'{name} has a coefficient that is not finite, or not 0 or more')
@@ -63,8 +71,10 @@ class Perturbations:
         model, given = arm.model, {}
         if self.payload is not None:
             given['payload'] = np.asarray(self.payload, dtype=float), PARAMETERS
-        if self.viscous is not None or self.coulomb is not None:
-            for name, own in (('viscous', self.viscous), ('coulomb', self.coulomb)):
+        rubs = self.viscous is not None or self.coulomb is not None
+        named = [*(DRIVES[:2] if rubs else ()), *DRIVES[2:]]
+        for name, own in ((name, getattr(self, name)) for name in named):
+            if own is not None or name in DRIVES[:2]:
                 array = np.asarray(getattr(model, name) if own is None else own, dtype=float)
                 given[name] = array if array.ndim else np.full(model.n, array), model.n
         for name, (array, size) in given.items():
@@ -78,8 +88,13 @@ class Perturbations:
             arrays['carrier'] = np.stack(np.broadcast_arrays(*moments), axis=-1)
         return arrays
 
-    def step(self, arm: Dynamics, integrator: str) -> CompiledFunction:
+    def step(self, arm: Dynamics, integrator: str, servo: bool = False) -> CompiledFunction:
         """Return the compiled step of perturbed arms: q, qd, tau, time_step, inputs to State.
+
+        Args:
+            arm: the robot.
+            integrator: as of `simulate_batch`.
+            servo: whether tau is the target of `servo_drive`, with the inputs `SERVO_INPUTS`.
 
         Raises:
             ModelError: joints that move no inertia, by name.
@@ -87,13 +102,15 @@ class Perturbations:
             ShapeError, FrameNotFound: as `inputs`.
         """
         more = {name: array.shape[-1] for name, array in self.inputs(arm).items()}
+        more |= dict.fromkeys(SERVO_INPUTS if servo else (), arm.model.n)
         if not more:
             return arm.simulation_step(integrator)
         check_integrator(integrator)
         if 'coulomb' in more or arm.model.coulomb.any():
             check_coupled(arm.model.n)
-        if arm.joint_without_inertia is not None:
-            raise ModelError(f'joint {arm.joint_without_inertia!r} moves no inertia')
+        still = self.lightest(arm).joint_without_inertia
+        if still is not None:
+            raise ModelError(f'joint {still!r} moves no inertia')
         link = self.payload_link
 
         def step(robot: Robot, q: Scalars, qd: Scalars, tau: Scalars, *given: Scalars) -> State:
@@ -101,6 +118,7 @@ class Perturbations:
             model, tree = robot
             if link is not None:
                 tree = with_carrier(tree, link, values['carrier'])
+            tree, tau = with_drives(tree, q, tau, values, h)
             friction = Friction(
                 values.get('viscous', model.viscous.tolist()),
                 values.get('coulomb', model.coulomb.tolist()),
@@ -114,21 +132,33 @@ class Perturbations:
             result=State,
         )
 
+    def lightest(self, arm: Dynamics) -> Dynamics:
+        """Return an arm with the smallest rotor inertia of all arms."""
+        if self.rotor_inertia is None:
+            return arm
+        rotors = np.asarray(self.rotor_inertia, dtype=float)
+        rotors = rotors.min(axis=0) if rotors.ndim > 1 else rotors
+        return Dynamics(
+            arm.model.with_actuation(rotor_inertia=rotors),
+            snap=arm.programs.snap,
+            backend=arm.programs.backend,
+        )
+
     def without_friction(self) -> Perturbations:
         """Return the same payloads. Raises ValueError if there are coefficients of friction."""
         if self.viscous is not None or self.coulomb is not None:
             raise ValueError("friction is 'none', but the perturbations have coefficients of it")
         return self
 
+    def damped(self, kd: Array) -> Perturbations:
+        """Return the same arms with more viscous friction (n,)."""
+        return self if self.viscous is None else replace(self, viscous=kd + self.viscous)
+
     def part(self, begin: int, end: int) -> Perturbations:
         """Return the perturbations of some of the arms."""
         arrays = {
             name: None if value is None else arms(np.asarray(value), begin, end)
-            for name, value in (
-                ('payload', self.payload),
-                ('viscous', self.viscous),
-                ('coulomb', self.coulomb),
-            )
+            for name, value in ((name, getattr(self, name)) for name in ('payload', *DRIVES))
         }
         return Perturbations(self.payload_link, **arrays)
 

@@ -31,6 +31,7 @@ from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.core.friction.laws import moved_direction, sliding_level
 from robot_dynamics.core.model.canonical import CanonicalTree
 from robot_dynamics.core.programs import Robot, Scalars
+from robot_dynamics.simulation.joint_models.servo import with_drives
 
 PARAMETERS = 10  # of a body: mass, first moments, inertia
 COEFFICIENTS = ('viscous', 'coulomb', 'load', 'stribeck', 'presliding')
@@ -76,7 +77,9 @@ class Sliding(NamedTuple):
         return Sliding(friction, z, lost)
 
 
-def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> CompiledFunction:
+def friction_step(
+    arm: Dynamics, memory: bool, carrier: str | None = None, drives: Sequence[str] = ()
+) -> CompiledFunction:
     """Return the compiled step of an arm under a friction law.
 
     Its inputs are q, qd, z, lost, tau, the coefficients (n) of `COEFFICIENTS`, and time_step; its
@@ -86,12 +89,19 @@ def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> Co
         arm: the robot.
         memory: whether the law has memory.
         carrier: a link whose body's moments (10) are one more input, `carrier`; None: none.
+        drives: names of further inputs (n) of `with_drives`.
     """
+    more = {} if carrier is None else {'carrier': PARAMETERS}
+    more |= dict.fromkeys(drives, arm.model.n)
 
     def step(robot: Robot, *given: Scalars) -> SlidingState:
-        tree = robot.tree if carrier is None else with_carrier(robot.tree, carrier, given[-1])
+        values = dict(zip(more, given[11:], strict=True))
+        tree = robot.tree
+        if carrier is not None:
+            tree = with_carrier(tree, carrier, values['carrier'])
         q, z, viscous, presliding, (h,) = given[0], given[2], given[5], given[9], given[10]
-        v, p, _, _ = _slowed(tree, memory, given[:11])
+        tree, tau = with_drives(tree, q, given[4], values, h)
+        v, p, _, _ = _slowed(tree, memory, (*given[:4], tau, *given[5:11]))
         if memory:
             moved = [
                 moved_direction(x, h * y, d) for x, y, d in zip(z, v, presliding, strict=True)
@@ -105,10 +115,10 @@ def friction_step(arm: Dynamics, memory: bool, carrier: str | None = None) -> Co
             [F * x + y / h for F, x, y in zip(viscous, v, p, strict=True)],
         )
 
-    more = {} if carrier is None else {'carrier': PARAMETERS}
     kind = 'with' if memory else 'without'
+    named = f', {", ".join(drives)} given' if drives else ''
     return arm.programs.compiled(
-        f'friction_step {kind} memory, on {carrier!r}',
+        f'friction_step {kind} memory, on {carrier!r}{named}',
         step,
         {**_inputs(arm), **more},
         result=SlidingState,

@@ -6,7 +6,8 @@
 | rotor inertia, gear ratio | `RobotModel.with_actuation` | r^2 J_m is added to M |
 | viscous and dry friction | coefficients of the model; `friction` | law of dry friction |
 | torque limits | `RobotModel.effort_limit` | always clamped |
-| speed and rate limits, delay | `actuators` | see `actuators.py` |
+| speed and rate limits, delay of torques | `actuators` | see `actuators.py` |
+| position servos, delay of commands | `servo` | see `servo.py` |
 | position limits | limits of the model; `stops` | see `stops.py` |
 | joint elasticity | `elasticity` | see `steps/elastic_arm.py` |
 
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.settings import GAIN, joint_setting
 from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.simulation.joint_models.actuators import Actuators
+from robot_dynamics.simulation.joint_models.servo import Servo
 from robot_dynamics.simulation.joint_models.stops import InelasticStop, SpringDamperStop, Stops
 
 # Laws of dry friction F_s, besides the laws of `FrictionSettings`:
@@ -66,6 +68,7 @@ class JointModels:
     actuators: Actuators | None = None
     stops: Stops | None = None
     elasticity: Elasticity | None = None
+    servo: Servo | None = None
 
     def __post_init__(self) -> None:
         by_law = isinstance(self.friction, FrictionSettings)

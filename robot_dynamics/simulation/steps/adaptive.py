@@ -127,6 +127,7 @@ def _require_smooth_joint_models(simulator: Simulator) -> None:
         'friction with a law': isinstance(joint_models.friction, FrictionSettings),
         'stops': joint_models.stops is not None,
         'actuators': joint_models.actuators is not None,
+        'servos': joint_models.servo is not None,
         'an environment': simulator.has_environment,
     }
     if any(chosen.values()):

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings by joint: any order, extra joints, and omitted samples, each counted."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 from recorded_runs import START, samples
 
+from robot_dynamics import Dynamics, parse_urdf
+from robot_dynamics.identification import estimate_payload, evaluate, identify
 from robot_dynamics.identification.recordings.recording import (
     CONTRADICTORY,
     DRIVES_OFF,
@@ -16,6 +21,7 @@ from robot_dynamics.identification.recordings.recording import (
     REPEATED,
     STALE,
     UNSTAMPED,
+    Recording,
     RecordingError,
     by_joint,
 )
@@ -24,6 +30,18 @@ NAMES = ('a', 'b')
 T = np.arange(10) * 0.01
 Q = np.arange(20.0).reshape(10, 2)
 EMPTY = np.zeros(0)
+TWO_JOINTS = (
+    '<robot name="r"><link name="base"/>'
+    + ''.join(
+        f'<link name="{link}"><inertial><origin xyz="0.1 0.05 0.02"/><mass value="1"/><inertia '
+        'ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        f'<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{link}"/>'
+        '<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" '
+        'velocity="5"/></joint>'
+        for name, parent, link in (('a', 'base', 'upper'), ('b', 'upper', 'lower'))
+    )
+    + '</robot>'
+)
 
 
 def states(**changed):
@@ -203,3 +221,31 @@ def test_velocities_that_are_0_in_motion_are_not_measured(moves):
 def test_one_effort_of_0_is_no_sign_of_drives_that_are_off(j):
     effort = np.where(np.arange(2) == j, 0.0, 7.0)
     assert by_joint(replaced(5, effort=effort), NAMES).left_out == {}
+
+
+def test_samples_of_a_recording_keep_each_array_with_its_row():
+    arrays = {name: Q + k for k, name in enumerate(('qd', 'command', 'feedforward'))}
+    one = Recording(NAMES, T, Q, effort=None, **arrays)
+    few = one.samples(T > 0.045)
+    assert few.effort is None
+    assert few.command_qd is None
+    assert np.array_equal(few.t, T[5:])
+    for name, values in {'q': Q, **arrays}.items():
+        assert np.array_equal(getattr(few, name), values[5:]), name
+
+
+@pytest.mark.parametrize('name', ['command', 'command_qd', 'feedforward', 'effort'])
+def test_arrays_of_another_length_are_rejected_by_name(name):
+    with pytest.raises(RecordingError, match=rf'{name} has shape \(9, 2\); expected \(10, 2\)'):
+        Recording(NAMES, T, Q, None, **{'effort': None, name: Q[1:]})
+
+
+@pytest.mark.parametrize('needs', [evaluate, identify, partial(estimate_payload, link='lower')])
+def test_efforts_that_are_missing_are_an_error_of_the_functions_that_need_them(needs):
+    arm = Dynamics(parse_urdf(TWO_JOINTS))
+    t = np.arange(3000) * 0.01
+    q = np.column_stack([np.sin(1.7 * t), np.cos(2.3 * t)])
+    moved = Recording(NAMES, t, q, None, q)
+    for one in (moved, replace(moved, qd=np.gradient(q, t, axis=0))):
+        with pytest.raises(RecordingError, match=r'no efforts.*identify --efforts none'):
+            needs(arm, replace(one, effort=None, command=q))
