@@ -110,7 +110,8 @@ class StreamPath:
     def sample(self, t: float) -> Reference:
         """Return the reference at a time [s], which is not before the last corner was added."""
         path = self.until(t)
-        W, weights, rows = path.window, np.zeros((3, 3, 4)), []
+        W, rows = path.window, []
+        weights: tuple[list[float], ...] = [], [], []
         for k, c in enumerate((1.0, -2.0, 1.0)):
             x = t - k * W
             i = max(0, bisect_right(path.times, x) - 1)
@@ -118,13 +119,11 @@ class StreamPath:
             rows.append(i)
             # S2, S1, p after the time d
             h, c = d * d / 2, c / (W * W)
-            weights[:, k] = (
-                (c, c * d, c * h, c * h * d / 3),
-                (0.0, c, c * d, c * h),
-                (0.0, 0.0, c, c * d),
-            )
+            weights[0].extend((c, c * d, c * h, c * h * d / 3))
+            weights[1].extend((0.0, c, c * d, c * h))
+            weights[2].extend((0.0, 0.0, c, c * d))
         n = len(path.origin)
-        q, qd, qdd = weights.reshape(3, 12) @ path.corners[rows].reshape(12, n)
+        q, qd, qdd = np.array(weights) @ path.corners.take(rows, axis=0).reshape(12, n)
         return Reference(path.origin + q, qd, qdd)
 
     @property
