@@ -2,7 +2,6 @@
 """The example of frames for drives in MIT mode: their bits, and how far an arm sags."""
 
 import runpy
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
