@@ -262,12 +262,11 @@ class StreamPath:
         last = self.corners[first:, 3]  # slopes of the last W
         least = np.maximum(last.max(axis=0) - A * W, -V)
         most = np.minimum(last.min(axis=0) + A * W, V)
-        low = np.clip(self._approach(lower - p, h), least, most)
-        high = np.clip(self._approach(upper - p, h), least, most)
+        low, high = np.clip(self._approach(np.stack([lower - p, upper - p]), h), least, most)
         return low, high
 
     def _approach(self, way: Array, h: float) -> Array:
-        """Return the slope (n,) for a time h [s] with which p can still stop after a way (n,)."""
+        """Return the slope for a time h [s] with which p can still stop after a way (..., n)."""
         # Slopes change by at most A W in the segments that a window touches.
         segments = math.ceil(self.window / h - ROUNDING)
         k = BRAKE * self.limits.acceleration * self.window / (segments * h)

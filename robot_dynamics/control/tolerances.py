@@ -56,7 +56,7 @@ def none(n: int) -> Tolerances:
 
 def _beyond(error: Array, most: Array, joint_names: tuple[str, ...], what: str) -> str:
     over = np.abs(error) > most
-    if not over.any():
+    if not np.count_nonzero(over):  # a fifth of the time of any()
         return ''
     over &= most > 0
     if not over.any():
