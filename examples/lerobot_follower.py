@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A follower arm of LeRobot, of drives in MIT mode, with the torque of its model.
 
-LeRobot's own followers for such drives (openarm_follower, main of September 2026) send kp, kd and
+LeRobot's own followers for such drives (openarm_follower, commit 0558e56) send kp, kd and
 the position of an action, with velocity 0 and torque 0: the arm sags by gravity over stiffness,
 and follows in steps at the rate of the policy. `ModelFollower` takes the place of such a follower,
 with the same methods. A thread of its own commands the drives at RATE; actions are a stream of
