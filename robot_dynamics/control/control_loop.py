@@ -46,7 +46,7 @@ from robot_dynamics.control.stream_following import SHORTEST_WINDOW, StreamSetti
 from robot_dynamics.control.tolerances import Tolerances
 from robot_dynamics.control.torque_limiting import TorqueGate, torque_limits
 from robot_dynamics.control.trajectory import Reference, Trajectory
-from robot_dynamics.control.transitions import stopping_time
+from robot_dynamics.control.transitions import at_rest, stopping_time
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.model.joint_values import at_least_zero
@@ -107,8 +107,10 @@ class ControlLoop:
         Args:
             arm: the robot with its payload.
             law: a name of control.LAWS.
-            kp: feedback on positions, (n,) or one number, N m/rad or N/m.
-            kd: feedback on velocities, likewise, N m s/rad or N s/m.
+            kp: feedback on positions, (n,) or one number, N m/rad or N/m; 1/s^2 of
+                computed_torque.
+            kd: feedback on velocities, likewise, N m s/rad or N s/m; 1/s of computed_torque,
+                damping ratios of joint_impedance.
             damping: kd of the drives after a fault, likewise; `kd` if None.
             switches: parts of the dynamics that tau has.
             friction: of the joints; that of the model if None.
@@ -116,7 +118,8 @@ class ControlLoop:
 
         Raises:
             ValueError: there is no such law, the drives cannot have its feedback, or no damping.
-            ModelError, ShapeError: a number is out of range, or of another size than n.
+            ModelError, ShapeError: a number is out of range or of another size than n, or the
+                robot cannot have the law.
         """
         model = arm.model
         names, n = model.joint_names, model.n
@@ -148,7 +151,14 @@ class ControlLoop:
         self._kd = none if own else self._gains.kd
         self._tolerances = Tolerances(self._values.tolerance, none)
         self._reader = JointStateReader(model, self._values.input_timeout, VelocityFilter())
+        self._compile()
         self.restart()
+
+    def _compile(self) -> None:
+        """Compile what commands use: the first one would be late, and the second a fault."""
+        rest = at_rest(self._none)
+        self._law.torque(self._arm, JointReading(0, self._none, self._none, None), rest)
+        stopping_time(self._arm, self._arm.model.effort_limit, rest)
 
     def restart(self) -> None:
         """Begin anew after a fault: hold the arm softly where its next state is."""
@@ -228,11 +238,11 @@ class ControlLoop:
     def _checked_time(self, t: float) -> int:
         """Return a time in ns, if it follows the one before it."""
         try:
-            known = math.isfinite(t)
+            known = math.isfinite(t) and t >= 0
         except TypeError:
             known = False
         if not known:
-            raise LoopFaultError(f't is {t!r}; expected a finite time in s')
+            raise LoopFaultError(f't is {t!r}; expected a finite time in s, not negative')
         stamp, timeout = round(t * SECOND), self._values.input_timeout
         if self._stamp < 0:
             return stamp

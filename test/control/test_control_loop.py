@@ -12,6 +12,7 @@ from robot_dynamics.control.control_loop import REPEATED_CALLS
 from robot_dynamics.control.loop_settings import LoopSettings
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.core.model.robots import planar_2r
+from robot_dynamics.core.programs import Programs
 
 MODEL = replace(
     planar_2r(),
@@ -220,6 +221,7 @@ FAULTS = {
     'no positions': (lambda run: run.states(1, None), 'q has shape ()'),
     'NaN time': (lambda run: at(run, NAN), 'expected a finite time'),
     'no time': (lambda run: at(run, None), 'expected a finite time'),
+    'negative time': (lambda run: at(run, -1.0), 'not negative'),
     'time backwards': (lambda run: at(run, run.t - 0.002), 'before that of the last state'),
     'another clock': (lambda run: at(run, 1.0), 'the time went back'),
     'time that stands': (still, 'stands still'),
@@ -324,6 +326,28 @@ def test_a_stop_leaves_out_the_stream_that_goes_on():
     run.states(120)  # a pause
     run.states(1, target=command.q)
     assert not run.loop.rejected
+
+
+@pytest.mark.parametrize('law', ['feedforward', 'pd_plus', 'gravity_only', 'joint_impedance'])
+def test_nothing_is_compiled_by_a_command(law, monkeypatch):
+    """The first command would be late otherwise, and the second one find a gap."""
+    arm = rd.Dynamics(replace(MODEL, name='another arm'))
+    settings = LoopSettings(feedback='loop' if law == 'joint_impedance' else 'drive')
+    loop = rd.ControlLoop(arm, law, kp=KP, kd=KD, damping=DAMPING, settings=settings)
+
+    def compiled(*_, **__):
+        raise AssertionError('a program is compiled')
+
+    monkeypatch.setattr(Programs, 'compiled', compiled)
+    with pytest.raises(AssertionError, match='a program is compiled'):
+        rd.Dynamics(replace(MODEL, name='a third arm')).gravity_torque(Q)
+    for k in range(30):
+        target = shifted(0.001 * k) if k % 5 == 0 and law != 'gravity_only' else None
+        loop.command(PERIOD * k, Q, STILL, target)
+    loop.stop()
+    for k in range(30, 60):
+        loop.command(PERIOD * k, Q, STILL)
+    assert not loop.fault
 
 
 # -- construction -----------------------------------------------------------------------------
