@@ -11,6 +11,8 @@ from robot_dynamics.control import Gains, Reference, Trajectory, feedforward
 from robot_dynamics.control.control_loop import REPEATED_CALLS
 from robot_dynamics.control.loop_settings import LoopSettings
 from robot_dynamics.control.spline import Waypoint
+from robot_dynamics.core.friction.coefficients import JointFriction
+from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.core.programs import Programs
 
@@ -258,6 +260,41 @@ def test_faults_end_in_damping_until_a_restart(fault, settings):
     command = run.states(60)
     assert not run.loop.fault
     np.testing.assert_allclose(command.tau, ARM.gravity_torque(Q), rtol=1e-12)
+
+
+def test_a_time_may_be_repeated_now_and_then():
+    run = Run()
+    run.states()
+    for _ in range(2 * REPEATED_CALLS):
+        command = run.states(1)
+        np.testing.assert_array_equal(run.loop.command(run.t, Q, STILL).tau, command.tau)
+    assert not run.loop.fault
+
+
+def test_a_restart_begins_with_any_clock_and_without_the_memory_of_friction():
+    friction = JointFriction(LAWS['coulomb_memory'], {'coulomb': np.array([2.0, 1.0])})
+    run = Run(friction=friction, settings=LoopSettings(tolerance=0.0))
+    run.states()
+    for k in range(60):
+        run.states(4, target=shifted(0.001 * k))
+    run.states(50)
+    assert np.abs(run.states(1).tau - ARM.gravity_torque(Q)).max() > 1
+    run.states(1, [NAN, 0.0])
+    run.loop.restart()
+    run.t = 0.5
+    np.testing.assert_allclose(run.states(60).tau, ARM.gravity_torque(Q), rtol=1e-12)
+    assert not run.loop.fault
+
+
+def test_a_target_of_the_first_call_is_followed():
+    run = Run()
+    for k in range(20):
+        command = run.states(1, target=shifted(0.0) if k == 0 else None)
+    assert run.loop.doing.startswith('following a stream')
+    run = Run()
+    run.states(1, target=shifted(0.3))
+    assert 'must be within 0.1' in run.loop.fault
+    np.testing.assert_array_equal(command.q, Q)
 
 
 def test_a_fault_of_the_first_state_ends_in_damping():
