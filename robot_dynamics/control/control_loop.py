@@ -177,7 +177,6 @@ class ControlLoop:
             lambda start: stopping_time(self._arm, limits.effort, start),
             streams=StreamSettings(values.reference_window, values.reference_prediction),
         )
-        self._law.restart()
         self._reader.reset()
         self._cycle = ControlCycle(self.follower, self._law, TorqueGate(limits, self.counts))
         self._stamp, self._standing = -1, 0  # of the last state, ns; calls with it
