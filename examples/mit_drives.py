@@ -17,8 +17,7 @@ end as well.
         -p state_publish_rate:=0.0
     python examples/mit_drives.py shoulder:50:1 elbow:20:0.5
 
-`StandInDrive` takes the place of a drive; for a real one, `receive` sends the frame on its bus.
-The ranges and the order of the fields are those of the data sheet of the drive.
+Frames and `StandInDrive` are those of mit_frames.py, beside this file, which needs no ROS.
 """
 
 from __future__ import annotations
@@ -27,71 +26,15 @@ import math
 import sys
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import rclpy
+from mit_frames import StandInDrive, pack
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 TIMEOUT = 0.1  # s without a desired state, after which a drive gets damping frames
-
-
-class Field(NamedTuple):
-    """Range and bits of a number in the frame."""
-
-    low: float
-    high: float
-    bits: int
-
-
-FIELDS = {
-    'q': Field(-12.5, 12.5, 16),  # rad
-    'qd': Field(-45.0, 45.0, 12),  # rad/s
-    'kp': Field(0.0, 500.0, 12),
-    'kd': Field(0.0, 5.0, 12),
-    'tau': Field(-54.0, 54.0, 12),  # N m
-}
-
-
-def pack(**values: float) -> bytes:
-    """Return a frame; numbers beyond their range are clamped to it."""
-    frame = 0
-    for name, (low, high, bits) in FIELDS.items():
-        share = (min(max(values[name], low), high) - low) / (high - low)
-        frame = frame << bits | round(share * (2**bits - 1))
-    return frame.to_bytes(8, 'big')
-
-
-def unpack(data: bytes) -> dict[str, float]:
-    """Return the numbers in a frame, rounded to its bits."""
-    frame, values = int.from_bytes(data, 'big'), {}
-    for name, (low, high, bits) in reversed(FIELDS.items()):
-        values[name] = low + (frame & 2**bits - 1) / (2**bits - 1) * (high - low)
-        frame >>= bits
-    return values
-
-
-class StandInDrive:
-    """What a drive does with its frames, and its gains, N m/rad and N m s/rad."""
-
-    def __init__(self, kp: float, kd: float) -> None:
-        for name, gain in (('kp', kp), ('kd', kd)):
-            if not 0 < gain <= FIELDS[name].high:
-                raise ValueError(f'{name} is {gain}; expected 0 to {FIELDS[name].high:g}')
-        self.kp, self.kd = kp, kd
-        self.desired = {'q': 0.0, 'qd': 0.0, 'kp': 0.0, 'kd': 0.0, 'tau': 0.0}
-        self.frames = 0
-
-    def receive(self, frame: bytes) -> None:
-        """Use a frame until the next one."""
-        self.desired = unpack(frame)
-        self.frames += 1
-
-    def torque(self, q: float, qd: float) -> float:
-        """Return the torque [N m] at a measured position [rad] and velocity [rad/s]."""
-        d = self.desired
-        return d['kp'] * (d['q'] - q) + d['kd'] * (d['qd'] - qd) + d['tau']
 
 
 class MitDrives(Node):

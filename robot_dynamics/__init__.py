@@ -39,6 +39,8 @@ __all__ = [
     'AccelerationDerivatives',
     'BaseMotion',
     'ClosedChain',
+    'Command',
+    'ControlLoop',
     'Derivatives',
     'Dynamics',
     'FrameNotFound',
@@ -48,6 +50,7 @@ __all__ = [
     'Linearization',
     'LoopClosure',
     'LoopNotClosed',
+    'LoopSettings',
     'ModelError',
     'Momentum',
     'MovingBaseDynamics',
@@ -84,6 +87,8 @@ if TYPE_CHECKING:
         SingularityError,
         TrajectoryError,
     )
+    from robot_dynamics.control.control_loop import Command, ControlLoop
+    from robot_dynamics.control.loop_settings import LoopSettings
     from robot_dynamics.core.algorithms.coriolis import Terms
     from robot_dynamics.core.algorithms.derivatives import Derivatives
     from robot_dynamics.core.algorithms.forward_dynamics_derivatives import AccelerationDerivatives
@@ -110,12 +115,15 @@ else:
         'AccelerationDerivatives': 'core.algorithms.forward_dynamics_derivatives',
         'BaseMotion': 'core.base_motion',
         'ClosedChain': 'simulation.closed_chains.closed_chain',
+        'Command': 'control.control_loop',
+        'ControlLoop': 'control.control_loop',
         'Derivatives': 'core.algorithms.derivatives',
         'Dynamics': 'core.dynamics',
         'Inertial': 'core.model.inertia',
         'InverseKinematics': 'core.inverse_kinematics',
         'Linearization': 'core.algorithms.linearization',
         'LoopClosure': 'core.model.closures',
+        'LoopSettings': 'control.loop_settings',
         'Momentum': 'core.algorithms.momentum',
         'MovingBaseDynamics': 'core.moving_base',
         'OperationalSpace': 'core.algorithms.operational_space',

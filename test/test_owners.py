@@ -125,6 +125,7 @@ OWNERS = [
             'control/base_motion_estimate.py',
             'control/feedforward.py',
             'control/impedance.py',
+            'control/loop_settings.py',
             *('control/momentum_observer.py', 'control/contact.py'),
             'control/base_motion_estimate.py',
             'control/contact_thresholds.py',

@@ -18,7 +18,8 @@ fastest motion along its path), `retiming_process` (the same beside a loop), `tr
 spring between a frame and a target), `feedback_derivatives` (laws as linear feedback),
 `stream_clock`, `stream_path` and `stream_following` (a stream of references as one curve),
 `pose_following` (targets along a stream of poses), `transitions` (stops and joins), `swing` (a
-trajectory for any robot).
+trajectory for any robot), `control_cycle` (a state, its reference, torque and limits, with
+`law_torque`) and `control_loop` (commands to drives without ROS, with `loop_settings`).
 """
 
 from robot_dynamics.control.control_laws import (

@@ -108,7 +108,7 @@ def feedforward(
     check_shapes(arm, reference, q, qd, gains, friction)
     # Kp (q_d - q) + Kd (qd_d - qd)
     feedback = gains.kp * (reference.q - q) + gains.kd * (reference.qd - qd)
-    zero = np.zeros_like(feedback)
+    zero = np.zeros(feedback.shape)
 
     def part(torque: Array) -> Array:
         return torque if torque.shape == zero.shape else zero + torque
@@ -185,8 +185,9 @@ def check_shapes(
     """Raise ShapeError unless every argument has n entries per row."""
     n = arm.model.n
     names = 'q', 'qd', 'reference.q', 'reference.qd', 'reference.qdd'
-    for name, row in zip(names, (q, qd, *reference), strict=True):
+    for k, row in enumerate((q, qd, *reference)):
         if np.shape(row)[-1:] != (n,):
+            name = names[k]
             raise ShapeError(f'{name} has shape {np.shape(row)}; it must be (..., {n})')
     per_joint = {'kp': gains.kp, 'kd': gains.kd}
     if friction is not None:

@@ -119,8 +119,8 @@ class JointMap:
 
 def finite(values: Array, joint_names: tuple[str, ...], quantity: str) -> Array:
     """Return the values; raise JointDataError, which names the joints, if one is not finite."""
-    good = np.isfinite(values)
-    if not good.all():
+    if not all(map(math.isfinite, values.flat)):
+        good = np.isfinite(values)
         bad = ', '.join(
             f'{name} = {value}'
             for name, value, ok in zip(joint_names, values, good, strict=True)

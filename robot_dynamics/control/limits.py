@@ -7,6 +7,7 @@ cubic that overshoots between two points is found however short the excursion.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -121,18 +122,26 @@ def position_limits(model: RobotModel, present: Sequence[Array] = ()) -> tuple[A
 
     Where the model has none, they are the bounds of what may be measured.
     """
-    bounds = state_bounds(model)
-    lower, upper = np.maximum(model.lower, bounds.lower), np.minimum(model.upper, bounds.upper)
+    lower, upper = _known_limits(model)
     for q in present:
         lower, upper = np.minimum(lower, q), np.maximum(upper, q)
     return lower, upper
 
 
+@functools.lru_cache(maxsize=8)
+def _known_limits(model: RobotModel) -> tuple[Array, Array]:
+    bounds = state_bounds(model)
+    lower, upper = np.maximum(model.lower, bounds.lower), np.minimum(model.upper, bounds.upper)
+    return _read_only(lower), _read_only(upper)
+
+
+@functools.lru_cache(maxsize=8)
 def velocity_limit(model: RobotModel) -> Array:
     """Return the largest velocity (n,) of a reference: the limit, or what may be measured."""
-    return np.minimum(model.velocity_limit, state_bounds(model).speed)
+    return _read_only(np.minimum(model.velocity_limit, state_bounds(model).speed))
 
 
+@functools.lru_cache(maxsize=8)
 def acceleration_limit(model: RobotModel) -> Array:
     """Return the largest acceleration (n,) of a reference, of either sign.
 
@@ -140,7 +149,12 @@ def acceleration_limit(model: RobotModel) -> Array:
     """
     own = described(model)
     speed = np.where(np.isfinite(model.velocity_limit), model.velocity_limit, USUAL_SPEED)
-    return np.where(np.isfinite(own), own, speed / TO_FULL_SPEED)
+    return _read_only(np.where(np.isfinite(own), own, speed / TO_FULL_SPEED))
+
+
+def _read_only(limits: Array) -> Array:
+    limits.setflags(write=False)
+    return limits
 
 
 def described(model: RobotModel) -> Array:

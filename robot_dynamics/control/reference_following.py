@@ -17,6 +17,7 @@ stop without the reference running ahead. A rejected motion changes nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 
@@ -519,10 +520,11 @@ class ReferenceFollower:
             motion = self.motion = motion._replace(path=motion.path.at(_measured(state)))
         if isinstance(motion.path, StreamPath):
             path = motion.path.until(motion.elapsed(self.now))
-            motion = self.motion = motion._replace(path=path)
+            if path is not motion.path:
+                motion = self.motion = motion._replace(path=path)
         self.present = self._sample(motion)
         reference, why = self._advance(motion, state)
-        if all(np.isfinite(row).all() for row in reference):
+        if all(map(math.isfinite, np.concatenate(reference).tolist())):
             return reference, why
         self.release(NOT_FINITE)
         return self._place(state).sample(self.now), NOT_FINITE

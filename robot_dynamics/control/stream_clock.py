@@ -69,13 +69,14 @@ class StreamClock:
         self._error = 0.0  # s, mean size of the errors of the predictions
         self._periods = 1  # m of the last message
         self._slip = 0.0  # s, mean error of the last ones: a prediction may be a period off
-        self._late: deque[tuple[float, float]] = deque()  # arrival, and its lateness
+        # Arrival and lateness of the messages that are the latest of those since then
+        self._late: deque[tuple[float, float]] = deque()
         self._added = 0  # what the last message added to `lost`
 
     @property
     def lateness(self) -> float:
         """L, s."""
-        return min(max((late for _, late in self._late), default=0.0), LARGEST_LATENESS)
+        return min(self._late[0][1] if self._late else 0.0, LARGEST_LATENESS)
 
     @property
     def irregular(self) -> bool:
@@ -113,6 +114,8 @@ class StreamClock:
         return T
 
     def _note_lateness(self, a: float, late: float) -> None:
+        while self._late and self._late[-1][1] <= late:
+            self._late.pop()
         self._late.append((a, late))
         while self._late[0][0] < a - MEMORY:
             self._late.popleft()

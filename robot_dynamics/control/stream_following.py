@@ -38,6 +38,7 @@ from robot_dynamics.control.stream_path import StreamLimits, StreamPath
 from robot_dynamics.control.trajectory import Reference
 from robot_dynamics.core.model.robot_model import RobotModel
 
+SHORTEST_WINDOW = 0.002  # s, that can be set
 LEAST_WINDOW, LEAST_IRREGULAR_WINDOW = 0.02, 0.04  # s
 SETTLED = 10  # messages: the window may then be shortened, and later grow alone
 GROWTH = 1.2  # of the window, below which it is kept

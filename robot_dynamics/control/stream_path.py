@@ -110,7 +110,8 @@ class StreamPath:
     def sample(self, t: float) -> Reference:
         """Return the reference at a time [s], which is not before the last corner was added."""
         path = self.until(t)
-        W, weights, rows = path.window, np.zeros((3, 3, 4)), []
+        W, rows = path.window, []
+        weights: tuple[list[float], ...] = [], [], []
         for k, c in enumerate((1.0, -2.0, 1.0)):
             x = t - k * W
             i = max(0, bisect_right(path.times, x) - 1)
@@ -118,13 +119,11 @@ class StreamPath:
             rows.append(i)
             # S2, S1, p after the time d
             h, c = d * d / 2, c / (W * W)
-            weights[:, k] = (
-                (c, c * d, c * h, c * h * d / 3),
-                (0.0, c, c * d, c * h),
-                (0.0, 0.0, c, c * d),
-            )
+            weights[0].extend((c, c * d, c * h, c * h * d / 3))
+            weights[1].extend((0.0, c, c * d, c * h))
+            weights[2].extend((0.0, 0.0, c, c * d))
         n = len(path.origin)
-        q, qd, qdd = weights.reshape(3, 12) @ path.corners[rows].reshape(12, n)
+        q, qd, qdd = np.array(weights) @ path.corners.take(rows, axis=0).reshape(12, n)
         return Reference(path.origin + q, qd, qdd)
 
     @property
@@ -263,12 +262,11 @@ class StreamPath:
         last = self.corners[first:, 3]  # slopes of the last W
         least = np.maximum(last.max(axis=0) - A * W, -V)
         most = np.minimum(last.min(axis=0) + A * W, V)
-        low = np.clip(self._approach(lower - p, h), least, most)
-        high = np.clip(self._approach(upper - p, h), least, most)
+        low, high = np.clip(self._approach(np.stack([lower - p, upper - p]), h), least, most)
         return low, high
 
     def _approach(self, way: Array, h: float) -> Array:
-        """Return the slope (n,) for a time h [s] with which p can still stop after a way (n,)."""
+        """Return the slope for a time h [s] with which p can still stop after a way (..., n)."""
         # Slopes change by at most A W in the segments that a window touches.
         segments = math.ceil(self.window / h - ROUNDING)
         k = BRAKE * self.limits.acceleration * self.window / (segments * h)

@@ -13,8 +13,10 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import LAWS, Gains, Switches
 from robot_dynamics.control.control_laws import Law, computed_torque, gravity_only, joint_impedance
 from robot_dynamics.control.feasibility import CORNER_TIME
+from robot_dynamics.control.loop_settings import LoopSettings
+from robot_dynamics.control.stream_following import SHORTEST_WINDOW
 from robot_dynamics.control.tolerances import Tolerances
-from robot_dynamics.control.torque_limiting import Limits
+from robot_dynamics.control.torque_limiting import Limits, torque_limits
 from robot_dynamics.control.trajectory import INTERPOLATIONS, SMOOTH
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.model.states import POSTURES
@@ -22,8 +24,6 @@ from robot_dynamics.ros.impedance_parameters import CARTESIAN, ImpedanceParamete
 from robot_dynamics.ros.parameters import ParameterError, joint_order, parameter, parameter_of
 
 LARGEST_FEEDBACK_NUMBER = 1.0  # unstable above 2, less with delays
-
-TO_FULL_EFFORT = 0.1  # s, of the default rate limit
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,7 @@ class FeedforwardParameters(ImpedanceParameters):
         (0.0, 10.0),
         live=True,
     )
-    lead_friction: float = parameter(
-        0.0,
-        'Fraction of the friction at the measured velocity that gravity_only compensates; the '
-        'rest brakes the arm.',
-        (0.0, 1.0),
-        live=True,
-    )
+    lead_friction: float = parameter_of(LoopSettings, 'lead_friction', live=True)
     expected_rate: float = parameter(
         1000.0,
         'Rate of the joint states, Hz, for a warning: kd that is unstable at this rate, '
@@ -76,29 +70,11 @@ class FeedforwardParameters(ImpedanceParameters):
         (0.1, 1e6),
         live=True,
     )
-    start_tolerance: tuple[float, ...] = parameter(
-        [0.1],
-        'Largest distance of the start of a motion from the arm and from the reference before, '
-        'rad or m; one or one per joint.',
-        (0.0, POSITION[1]),
-        live=True,
+    start_tolerance: tuple[float, ...] = parameter_of(LoopSettings, 'start_tolerance', live=True)
+    reference_window: float = parameter_of(
+        LoopSettings, 'reference_window', smallest=SHORTEST_WINDOW, live=True
     )
-    reference_window: float = parameter(
-        0.0,
-        'Window W of streams, s: their references are averaged twice over it, which adds a lag of '
-        'W. 0: their period, at least 0.02 s, or 0.04 s where the times of references are '
-        'irregular by more than 0.15 periods.',
-        (0.0, 1.0),
-        smallest=0.002,
-        live=True,
-    )
-    reference_prediction: float = parameter(
-        1.0,
-        'Fraction of its period by which a stream of references with velocities is extrapolated; '
-        'it reduces the lag.',
-        (0.0, 1.0),
-        live=True,
-    )
+    reference_prediction: float = parameter_of(LoopSettings, 'reference_prediction', live=True)
     policy_frequency: float = parameter(
         0.0,
         'Frequency of the points of action chunks, which have no time_from_start, Hz; the first '
@@ -158,12 +134,7 @@ class FeedforwardParameters(ImpedanceParameters):
         'Hz.',
         (0.1, RATE[1]),
     )
-    torque_limit_scale: float = parameter(
-        1.0,
-        "Torques are clamped to this fraction of the URDF's effort limits.",
-        (0.0, 1.0),
-        live=True,
-    )
+    torque_limit_scale: float = parameter_of(LoopSettings, 'torque_limit_scale', live=True)
     on_infeasible: str = parameter(
         'follow',
         'Trajectories that need torques beyond these limits are followed with clamped torques and '
@@ -187,27 +158,11 @@ class FeedforwardParameters(ImpedanceParameters):
         (1e-4, 10.0),
         live=True,
     )
-    max_torque_rate: tuple[float, ...] = parameter(
-        [-1.0],
-        'Largest change of torque, N m/s or N/s; one or one per joint; negative: that of the '
-        "URDF's effort limit in 0.1 s, none for a joint without one; 0: no limit.",
-        (-1.0, EFFORT[1]),
-        live=True,
+    max_torque_rate: tuple[float, ...] = parameter_of(
+        LoopSettings, 'max_torque_rate', bounds=(-1.0, EFFORT[1]), live=True
     )
-    max_torque_step: tuple[float, ...] = parameter(
-        [0.0],
-        'Largest change of torque from one command to the next, N m or N; one or one per joint. '
-        'After lost joint states max_torque_rate alone admits that of 20 ms. 0: no limit.',
-        EFFORT,
-        live=True,
-    )
-    ramp_time: float = parameter(
-        0.05,
-        'Time of the smooth transition from the last torque, after enabling and where the arm is '
-        'held anew, s; 0: none.',
-        TIME,
-        live=True,
-    )
+    max_torque_step: tuple[float, ...] = parameter_of(LoopSettings, 'max_torque_step', live=True)
+    ramp_time: float = parameter_of(LoopSettings, 'ramp_time', live=True)
     silence_timeout: float = parameter(
         0.5,
         'Wall time without joint states of the whole robot, or with a stamp that does not change, '
@@ -289,7 +244,13 @@ class FeedforwardParameters(ImpedanceParameters):
                 )
         # |per_torque tau| <= max_command
         command_limit = np.where(most > 0, most, np.inf) / np.abs(per_torque)
-        steps = self.of_joints('max_torque_step', model)
+        limits = torque_limits(
+            model,
+            self.torque_limit_scale,
+            self.of_joints('max_torque_rate', model),
+            self.of_joints('max_torque_step', model),
+            self.ramp_time,
+        )
         law = LAWS.get(self.control_law)
         damping = 'damping_ratio' if law is joint_impedance else 'kd'
         return Settings(
@@ -308,12 +269,7 @@ class FeedforwardParameters(ImpedanceParameters):
                 stopped_velocity=self.constraints__stopped_velocity_tolerance,
                 goal_time=self.constraints__goal_time,
             ),
-            limits=Limits(
-                effort=np.minimum(self.torque_limit_scale * model.effort_limit, command_limit),
-                rate=torque_rate(self.of_joints('max_torque_rate', model), model),
-                ramp_time=self.ramp_time,
-                step=np.where(steps > 0, steps, np.inf),
-            ),
+            limits=limits._replace(effort=np.minimum(limits.effort, command_limit)),
             order=[names.index(name) for name in joint_order(self.joints, names)],
             offset=self.of_joints('effort_offset', model),
             per_torque=per_torque,
@@ -390,9 +346,3 @@ def timeout_warnings(parameters: FeedforwardParameters) -> list[str]:
         'published, and a drive or controller without a timeout keeps the last one; with '
         'on_timeout gravity the arm is held'
     ]
-
-
-def torque_rate(given: Array, model: RobotModel) -> Array:
-    """Return the largest rates (n,) of the torques [N m/s or N/s] for `max_torque_rate` (n,)."""
-    full = model.effort_limit / TO_FULL_EFFORT
-    return np.where(given > 0, given, np.where(given < 0, full, np.inf))

@@ -25,9 +25,13 @@ from robot_dynamics.control.base_motion_sources import (
 from robot_dynamics.control.contact import Contact, ContactDetector
 from robot_dynamics.control.contact_thresholds import ContactThresholds, Debounced, FreeMotion
 from robot_dynamics.control.contact_wrench import ContactWrenchEstimator
+from robot_dynamics.control.control_cycle import ControlCycle
+from robot_dynamics.control.control_loop import ControlLoop
 from robot_dynamics.control.filters import AccelerationFilter, LowPass, VelocityFilter
 from robot_dynamics.control.impedance import CartesianImpedance, StiffnessRamp
 from robot_dynamics.control.joint_reading import JointMap, JointReading, JointStateReader
+from robot_dynamics.control.law_torque import LawTorque
+from robot_dynamics.control.loop_settings import LoopSettings
 from robot_dynamics.control.momentum_observer import MomentumObserver, ObserverSettings
 from robot_dynamics.control.motion_start import MotionStart, WholeTurns
 from robot_dynamics.control.partial_motion import Combined, Part
@@ -275,6 +279,24 @@ def limit_torque(given):
         given.reuse(gate(k * MS, given(2 * np.array(MOVES[k % 4]))), gate.saturated())
 
 
+def run_loop(given):
+    settings = LoopSettings(tolerance=given([0.1, 0.1]), effort_offset=given([0.2, -0.1]))
+    gains = {'kp': given([20.0, 10.0]), 'kd': given([2.0, 1.0])}
+    loop = ControlLoop(ARM, 'pd_plus', damping=given([3.0, 2.0]), settings=settings, **gains)
+    given.reuse()
+    for k in range(12):
+        target = Waypoint(given([0.01 * k, 0.0]), given([0.1, 0.0])) if k % 4 == 1 else None
+        given.reuse(loop.command(0.01 * k, given([0.0, 0.1]), given([0.2, -0.1]), target))
+    loop.stop()
+    for t in (0.12, 0.11, 0.13, 0.14):  # damped
+        given.reuse(loop.command(t, given([0.0, 0.1]), given([0.2, -0.1])))
+    loop.restart()
+    given.reuse(loop.command(0.1, given([0.3, 0.1]), given([0.0, 0.0])))
+    led = ControlLoop(ARM, 'gravity_only', kd=given([2.0, 1.0]))
+    for t in (0.0, 0.01, -1.0):
+        given.reuse(led.command(t, given([0.3, t]), given([0.0, 0.2])))
+
+
 def sample(make):
     """Sample a path that is made once; its start, between, and twice its end."""
 
@@ -384,6 +406,7 @@ CASES = {
     (PoseFollower,): follow_poses,
     (SpeedOverride,): override_speed,
     (TorqueGate,): limit_torque,
+    (ControlLoop, ControlCycle, LawTorque): run_loop,
     (Trajectory,): sample(trajectory),
     (Stop,): sample(stop),
     (YieldingStop,): sample(yielding_stop),
@@ -398,7 +421,7 @@ CASES = {
 # Records of values, which the objects above copy, and objects without arrays.
 RECORDS = {
     *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PairThresholds', 'PoseLimits'),
-    'Switches',
+    *('LoopSettings', 'Switches'),
     *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
     *('ContactLevel', 'StreamClock', 'BaseMotionSettings', 'RetimingProcess'),
 }

@@ -319,13 +319,13 @@ LIMITS = Limits(np.array([2.0, 4.0]), np.array([300.0, 200.0]), 0.01, np.array([
 # Objects with a history that have tests below, or in files of their own; then those without one.
 ALONE = {'PayloadTest', 'Execution', 'TrackedFriction', 'FrictionWithOffset', 'FreeMotion'}
 ALONE |= {'TrajectoryGoals', 'Stream', 'StreamClock', 'StreamPath', 'WeightCheck'}
-ALONE |= {'RetimingProcess'}
+ALONE |= {'RetimingProcess', 'ControlLoop', 'ControlCycle', 'LawTorque'}
 RECORDS = {
     *('ArmOnMovingBase', 'BaseMotionSettings'),
     *('CartesianImpedance', 'Combined', 'ContactSettings', 'ContactThresholds'),
     *('ContactWrenchEstimator', 'Feasibility', 'FeedForward', 'Gains', 'Impedance', 'JointMap'),
     *('Joined', 'MotionStart', 'ObserverSettings', 'PairThresholds', 'PoseLimits', 'Stop'),
-    'Switches',
+    *('LoopSettings', 'Switches'),
     *('Trajectory', 'WholeTurns', 'YieldingStop'),
 }
 

@@ -18,7 +18,7 @@ PAGES = [
 ]
 GUIDES = (
     *('arrays', 'batches_and_derivatives', 'contact', 'dh_tables', 'four_bar', 'impedance'),
-    *('leading', 'moveit', 'moving_base', 'payloads', 'ur_friction', 'view'),
+    *('leading', 'moveit', 'moving_base', 'payloads', 'ur_friction', 'view', 'without_ros'),
 )
 PAGES += [ROOT / 'docs' / 'guides' / f'{name}.md' for name in GUIDES]
 

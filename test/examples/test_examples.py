@@ -25,6 +25,8 @@ def test_every_example_is_run():
         'ros/test_mit_drives.py',
         'ros/test_nodes_without_launch.py',
         'examples/test_record_simulated_arm.py',
+        'examples/test_mit_frames.py',
+        'examples/test_lerobot_follower.py',
     )
     files = [Path(__file__), *(Path(__file__).parents[1] / name for name in others)]
     tests = ''.join(file.read_text() for file in files)

@@ -11,10 +11,10 @@ pytest.importorskip('rclpy')
 from geometry_msgs.msg import InertiaStamped
 from rclpy.parameter import Parameter
 
+from robot_dynamics.control.torque_limiting import torque_limits
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.payload.payload import Payload
 from robot_dynamics.ros import messages, qos
-from robot_dynamics.ros.feedforward_parameters import torque_rate
 from robot_dynamics.ros.nodes.dynamics_node import DynamicsNode
 from robot_dynamics.ros.parameters import snapshot
 from robot_dynamics.ros.robot_parameters import LiveRobotParameters
@@ -97,7 +97,8 @@ def test_the_torque_rate_of_each_joint_is_given_that_of_the_limit_or_none(elbow)
         ([-1.0, 0.0], [effort[0] / 0.1, np.inf]),
         ([0.0, 3.0], [np.inf, 3.0]),
     ):
-        np.testing.assert_allclose(torque_rate(np.array(given), elbow.model), expected)
+        limits = torque_limits(elbow.model, 1.0, np.array(given), np.zeros(2), 0.0)
+        np.testing.assert_allclose(limits.rate, expected)
 
 
 def test_each_locked_joint_has_its_own_position():

@@ -12,5 +12,6 @@ smoothing        smooth positions, velocities and accelerations, without lag
 velocities       recorded velocities without their lag, or derivatives of the positions
 periods          average of repeated periods
 gravity_setting  whether the efforts include gravity, from postures at rest
+effort_columns   columns of an episode: efforts of the model, and torques from outside
 effort_curves    figure of measured and computed efforts
 """

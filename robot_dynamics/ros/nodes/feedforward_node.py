@@ -43,7 +43,8 @@ published on the same command topics when this one was enabled.
 Torques do not jump: the reference is continuous in position and velocity, along streams in
 acceleration, or is placed at rest where the arm is (control/reference_following.py), and every
 published torque passes the soft start, the effort limit and the rate limit
-(control/torque_limiting.py). The parts are in feedforward_parts/, beside this file.
+(control/torque_limiting.py). They are those of the loop without ROS (control/control_cycle.py).
+The parts are in feedforward_parts/, beside this file.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
 from std_srvs.srv import SetBool, Trigger
 from typing_extensions import override
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.control.control_cycle import ControlCycle
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.control.motions import NOT_FINITE
 from robot_dynamics.control.trajectory import Reference
@@ -136,9 +137,12 @@ class FeedforwardNode(RobotNode):
         self.torques.command(model, settings.limits, settings.order, settings.per_torque)
         if goes_on:
             self.references.adjust(model, settings, law.friction)
-            return self.references.stop('the robot description has changed')
-        self.references.follow(model, settings, law.friction)
-        if self.active:
+        else:
+            self.references.follow(model, settings, law.friction)
+        self.cycle = ControlCycle(self.references.follower, law.joints, self.torques.gate)
+        if goes_on:
+            self.references.stop('the robot description has changed')
+        elif self.active:
             self.activate()
 
     @override
@@ -373,10 +377,9 @@ class FeedforwardNode(RobotNode):
         returned = self.watch.take(state)
         self._react_to_contact(self._time_of(state))
         before = self.references.motion_state()
-        reference, dropped = self.references.reference(state, returned)
-        if self.references.placed and state.qd is not None:
-            self.torques.restart()
-            self.law.restart()  # the step from one reference to another is no displacement
+        rejected = self.references.take_retimed()
+        reference, dropped = self.cycle.reference(state, returned)
+        dropped = rejected or dropped
         commands = self.mode in (Mode.COMMANDING, Mode.RELEASING, Mode.COLLIDED)
         if not commands or state.qd is None:
             why = self._release_motion()
@@ -438,10 +441,10 @@ class FeedforwardNode(RobotNode):
             if last is None:
                 return self._leave_at(None)
             tau = last
-        if not np.isfinite(tau).all():
-            self.count_event('not finite, not published')
-            return self.law.restart()
-        self.torques.answer(state.stamp, self._time_of(state), tau)
+        limited = self.cycle.limited(self._time_of(state), tau)
+        if limited is None:
+            return self.count_event('not finite, not published')
+        self.torques.publish(state.stamp, limited)
         self.watch.answered = state.stamp
         if is_last:
             self._leave_at(tau)

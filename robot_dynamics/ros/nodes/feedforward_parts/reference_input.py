@@ -183,22 +183,6 @@ class ReferenceInput(Part):
         """Return a state whose continuous joints are in the turn nearest to the reference."""
         return self.follower.nearest(state)
 
-    def reference(self, state: JointReading, returned: bool) -> tuple[Reference, str]:
-        """Return the reference for a state, and why a motion was dropped, or ''.
-
-        Args:
-            state: the robot's.
-            returned: whether joint states were missing before it.
-        """
-        rejected = self._take_retimed()
-        reference, dropped = self.follower.reference(state, returned)
-        return reference, rejected or dropped
-
-    @property
-    def placed(self) -> bool:
-        """Whether the last reference was placed where the arm is: torques need a soft start."""
-        return self.follower.placed
-
     @property
     def moving(self) -> bool:
         """Whether the reference moves, or a motion is pending; else the arm is held."""
@@ -417,7 +401,7 @@ class ReferenceInput(Part):
         )
         self._report('', '')
 
-    def _take_retimed(self) -> str:
+    def take_retimed(self) -> str:
         """Follow a trajectory once it is retimed; return why it is rejected, or ''."""
         retimed, follower = self._retimed, self.follower
         if retimed is None:

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from typing_extensions import override
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.control import Reference, free_inertias, gravity_only
+from robot_dynamics.control import Reference, feedforward, free_inertias
 from robot_dynamics.control.control_laws import (
     compile_laws,
     joint_impedance,
     obstacle_of_impedance,
 )
 from robot_dynamics.control.joint_reading import JointReading
+from robot_dynamics.control.law_torque import LawSettings, LawTorque
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
-from robot_dynamics.core.friction.memory import FrictionModel, tracked
 from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.ros.base_motion_input import BaseMotionInput
 from robot_dynamics.ros.feedforward_parameters import (
@@ -43,11 +41,12 @@ class TorqueLaw(Part):
     Attributes:
         settings: of the present robot.
         friction: of its joints, without memory.
+        joints: the torque of a law of its joints.
     """
 
     settings: Settings
     friction: JointFriction
-    _tracked: FrictionModel
+    joints: LawTorque
 
     def __init__(self, node: RobotNode, frame: FrameImpedance, base: BaseMotionInput):
         """Store the node, and the parts with the torque of a frame and the motion of the base."""
@@ -80,7 +79,7 @@ class TorqueLaw(Part):
         """Compute torques of this robot; warn of its gains."""
         self._inertias = free_inertias(arm, random_postures(arm.model))
         self._set(arm)
-        self.restart()
+        self.joints = LawTorque(self._of_joints(), self.friction)
         self._warn(arm)
 
     @override
@@ -89,14 +88,14 @@ class TorqueLaw(Part):
         arm: Dynamics | None = self._node.arm
         if arm is not None:
             self._set(arm)
-            self._tracked = tracked(self.friction, before=self._tracked)
+            self.joints.adjust(self._of_joints(), self.friction)
             if changes & WARNED_OF:
                 self._warn(arm)
 
     @override
     def restart(self) -> None:
         """Begin without the memory of friction."""
-        self._tracked = tracked(self.friction)
+        self.joints.restart()
 
     def _set(self, arm: Dynamics) -> None:
         parameters: FeedforwardParameters = self._node.parameters
@@ -104,6 +103,14 @@ class TorqueLaw(Part):
             parameters.settings(arm.model),
             parameters.friction(arm.model),
         )
+
+    def _of_joints(self) -> LawSettings:
+        """Return the settings of the law of the joints; of a frame, for gravity alone."""
+        law, gains, switches, offset = (
+            getattr(self.settings, name) for name in ('law', 'gains', 'switches', 'offset')
+        )
+        share = self._node.parameters.lead_friction
+        return LawSettings(law or feedforward, gains, switches, offset, share)
 
     def _warn(self, arm: Dynamics) -> None:
         parameters, names = self._node.parameters, arm.model.joint_names
@@ -114,47 +121,20 @@ class TorqueLaw(Part):
     @property
     def is_led(self) -> bool:
         """Whether the arm is led by hand."""
-        return self.settings.law is gravity_only
+        return self.joints.is_led
 
     def torque(self, state: JointReading, reference: Reference) -> Array:
         """Return the torque (n,) of the law; without a velocity that of gravity alone."""
-        if state.qd is None:
-            return self.gravity(state)
-        law, gains, switches, *_ = self.settings
-        if law is None:
-            friction = self.friction if switches.friction else None
-            tau = self._frame.torque(state, reference, friction, switches.gravity)
-            return tau + self.settings.offset
-        self._tracked.move(state.q if self.is_led else reference.q)
-        arm, known = self._base.arm_at(state.stamp), self._compensated(state)
-        if known is not None:
-            switches = replace(switches, gravity=True)
-        parts = law(arm, reference, state.q, state.qd, switches, gains, self._tracked)
-        tau, share = parts.tau, self._node.parameters.lead_friction
-        if known is not None:
-            tau = tau - known
-        if self.is_led and share:
-            tau = tau + share * self._tracked.torque(state.qd, tau)
-        return tau + self.settings.offset
+        settings = self.settings
+        if settings.law is not None or state.qd is None:
+            return self.joints.torque(self._base.arm_at(state.stamp), state, reference)
+        friction = self.friction if settings.switches.friction else None
+        tau = self._frame.torque(state, reference, friction, settings.switches.gravity)
+        return tau + settings.offset
 
     def gravity(self, state: JointReading) -> Array:
         """Return the torque (n,) that holds the arm: gravity, unless the robot compensates it."""
-        offset, known = self.settings.offset, self._compensated(state)
-        if not self.settings.switches.gravity and known is None:
-            return offset
-        tau = self._base.arm_at(state.stamp).gravity_torque(state.q)
-        return (tau if known is None else tau - known) + offset
-
-    def _compensated(self, state: JointReading) -> Array | None:
-        """Return the torque (n,) by which a robot on a moving base compensates gravity itself.
-
-        It is that of a fixed base: the law adds what the motion causes. None on a fixed base, and
-        if the robot compensates nothing.
-        """
-        if self.settings.switches.gravity or not self._base.moves:
-            return None
-        arm: Dynamics = self._node.arm
-        return arm.gravity_torque(state.q)
+        return self.joints.gravity(self._base.arm_at(state.stamp), state.q)
 
     def last(self, state: JointReading) -> Array | None:
         """Return the torque (n,) that `on_deactivate` chooses at a state; None: it stays."""

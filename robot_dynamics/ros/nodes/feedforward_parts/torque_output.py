@@ -128,16 +128,6 @@ class TorqueOutput(Part):
         """Return whether the last torque is this one (n,), as far as the limits allow."""
         return self.gate.reached(tau)
 
-    def answer(self, stamp: int, at: int, tau: Array) -> None:
-        """Publish a torque (n,) within the limits, for a state.
-
-        Args:
-            stamp: of the state, ns.
-            at: time of the state, for the limits of the rate, ns.
-            tau: the torque, N m or N.
-        """
-        self.publish(stamp, self.gate(at, tau))
-
     def continue_to(self, stamp: int, tau: Array, dt: float) -> None:
         """Publish a torque (n,) within the limits, `dt` [s] after the last one.
 
