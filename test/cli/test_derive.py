@@ -57,4 +57,4 @@ def test_without_sympy(run, monkeypatch):
     monkeypatch.setitem(sys.modules, 'sympy', None)
     code, _, errors = run('planar_2r')
     assert code == 2
-    assert errors.endswith('pip install sympy\n')
+    assert errors.endswith("pip install sympy, or in a checkout pip install '.[derive]'\n")
