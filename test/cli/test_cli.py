@@ -14,8 +14,10 @@ import pytest
 import robots
 import urdf_text
 import yaml
+from verbs import verbs
 
 from robot_dynamics import cli
+from robot_dynamics.cli import commands
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
@@ -440,6 +442,20 @@ def test_every_verb_has_help(verb, capsys):
     with pytest.raises(SystemExit, match='0'):
         cli.main([*verb, '--help'])
     assert 'usage: robot-dynamics' in capsys.readouterr().out
+
+
+def test_help_shows_each_verb_in_one_group(capsys):
+    assert sorted(name for group in commands.GROUPS for name in group.verbs) == sorted(verbs())
+    with pytest.raises(SystemExit, match='0'):
+        cli.main(['--help'])
+    shown = capsys.readouterr().out
+    for group in commands.GROUPS:
+        assert f'{group.title}:' in shown
+        assert f'First: {group.first}' in shown
+        assert group.first.split()[1] in group.verbs
+        assert re.findall(r'^  ([a-z-]+) {2,}[A-Z]', shown.partition(f'{group.title}:')[2], re.M)[
+            : len(group.verbs)
+        ] == list(group.verbs)
 
 
 def without_ros(*arguments):
