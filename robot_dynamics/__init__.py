@@ -45,6 +45,7 @@ __all__ = [
     'Inertial',
     'InertialWarning',
     'InverseKinematics',
+    'LimitsWarning',
     'Linearization',
     'LoopClosure',
     'LoopNotClosed',
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from robot_dynamics.common.errors import (
         FrameNotFound,
         InertialWarning,
+        LimitsWarning,
         LoopNotClosed,
         ModelError,
         RobotDynamicsError,

@@ -43,7 +43,7 @@ def gains(options: argparse.Namespace) -> int:
     Comments give the feedback number kd dt (M^-1)_jj of each joint, the largest of random postures
     within the position limits: unstable above 2, a warning of the node above 1.
     """
-    model = read_robot(options, tip_link=options.tip_link)
+    model = read_robot(options, limited=True, tip_link=options.tip_link)
     arm, q, h = Dynamics(model), random_postures(model), 1 / options.rate
     exact = pd_gains(arm, q, h, frequency=options.frequency)
     kp, kd = _rounded(exact.kp), _rounded(exact.kd)

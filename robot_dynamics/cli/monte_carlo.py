@@ -56,7 +56,7 @@ def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
 
 def monte_carlo(options: argparse.Namespace) -> int:
     """Simulate arms with random payloads; compare tracking errors with and without their model."""
-    arm = Dynamics(read_robot(options, gravity=gravity_in_base(options)))
+    arm = Dynamics(read_robot(options, limited=True, gravity=gravity_in_base(options)))
     chosen = {k: getattr(options, k) for k in ('payload', 'spread', 'samples', 'duration', 'seed')}
     began = time.perf_counter()
     with progress_bar(f'{options.samples} arms') as progress:

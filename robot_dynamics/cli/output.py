@@ -12,20 +12,24 @@ from typing import Any
 
 import numpy as np
 
+from robot_dynamics.common.errors import LimitsWarning
 from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import named
 
 
-def read_robot(options: argparse.Namespace, **chosen: Any) -> RobotModel:
+def read_robot(options: argparse.Namespace, *, limited: bool = False, **chosen: Any) -> RobotModel:
     """Return the robot of the options; its warnings are printed.
 
     Args:
         options: of `add_robot`.
+        limited: whether the verb applies limits, so that a warning names those that are missing.
         chosen: as of `parse_urdf`.
     """
     with concise_warnings():
+        if not limited:
+            warnings.simplefilter('ignore', LimitsWarning)
         return load_robot(options, **chosen)
 
 

@@ -98,7 +98,7 @@ def _model(
     one = argparse.Namespace(
         robot=file, xacro_arguments=arguments, package_path=options.package_path
     )
-    return read_robot(one, **chosen), []
+    return read_robot(one, limited=False, **chosen), []
 
 
 def _pair(word: str) -> tuple[str, str]:

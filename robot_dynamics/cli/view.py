@@ -166,7 +166,7 @@ def _source(options: argparse.Namespace) -> ViewSource:
     from robot_dynamics.view.joint_controls import JointControls
 
     options.robot = options.robot or ROBOT
-    model = read_robot(options, **reading(options))
+    model = read_robot(options, limited=True, **reading(options))
     return ViewSource(_first_state(model, options), robot_text(options), JointControls())
 
 
