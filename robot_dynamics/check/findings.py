@@ -88,7 +88,7 @@ KINDS = {
     'gravity-zero': Kind('plausibility', 'the weight beyond the joint has no lever'),
     'differs-from-reference': Kind('plausibility', 'one of the two descriptions is wrong'),
     'cannot-tell': Kind(
-        'plausibility', 'a slip would not be seen; a right description, --reference, tells it'
+        'plausibility', 'a slip would not be found; --reference compares with another description'
     ),
     'mesh-unresolved': Kind('assets', 'mass and tensor cannot be compared with the geometry'),
     'mesh-unread': Kind('assets', 'mass and tensor cannot be compared with the geometry'),
