@@ -56,15 +56,15 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         '--fix',
         type=new_file,
         metavar='OUT.urdf',
-        help='write the description with the repairs that are proved',
+        help='write the description with all repairs that are proved',
     )
     parser.add_argument(
         '--only',
         action='append',
         choices=sorted(KINDS),
         metavar='KIND',
-        help='apply the repairs of this kind only (repeatable), also those that are not proved; '
-        'for kinds see docs/guides/check.md',
+        help='apply only the repairs of this kind, proved or not (repeatable); '
+        'docs/guides/check.md lists the kinds',
     )
     parser.add_argument(
         '--weight',
@@ -77,7 +77,7 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
-    words = 'find what other programs read as another robot, or not at all'
+    words = 'find what other programs read differently, or reject'
     parser.add_argument('--portable', action='store_true', help=words)
     parser.add_argument(
         '--picture',

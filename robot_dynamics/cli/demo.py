@@ -62,7 +62,10 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, '--robot', absent=str(ROBOT), default=ROBOT)
     add_gravity(parser)
     parser.add_argument(
-        '--duration', type=number(0.01, 3600.0), default=DURATION, help='of each run, s (10)'
+        '--duration',
+        type=number(0.01, 3600.0),
+        default=DURATION,
+        help='duration of each run, s (10)',
     )
     parser.add_argument(
         '--realistic',
@@ -70,12 +73,12 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
         nargs='?',
         const=share_file('config/realistic_panda.yaml'),
         metavar='PROFILE',
-        help='also with an arm of this hardware profile (config/realistic_panda.yaml)',
+        help='also run an arm of this hardware profile (config/realistic_panda.yaml)',
     )
     parser.add_argument(
         '--touch',
         action='store_true',
-        help='instead, the bundled panda is pushed, loaded and meets a wall; without ROS',
+        help='instead, push and load the bundled panda and drive it against a wall; without ROS',
     )
     parser.add_argument(
         '--view',
@@ -83,19 +86,19 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
         nargs='?',
         const=PORT,
         metavar='PORT',
-        help=f'with --touch: also in the browser, on this TCP port ({PORT}; 0: any free port)',
+        help=f'with --touch: show it in the browser, on this TCP port ({PORT}; 0: any free port)',
     )
-    parser.add_argument('--json', type=new_file, help='write the figures to this file')
+    parser.add_argument('--json', type=new_file, help='JSON file of the results')
     parser.add_argument(
         '--picture', type=new_picture, default=Path('demo.png'), help='figure file (demo.png)'
     )
     parser.add_argument(
-        '--headless', action='store_true', help='print progress in lines of their own, for logs'
+        '--headless', action='store_true', help='print progress in separate lines, for logs'
     )
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Simulate an arm that follows a trajectory, checked by another engine. Needs ROS 2.
+    """Simulate an arm that follows a trajectory, and verify its torques by a physics engine.
 
     Exit code 0: every node ran to the end, and the reference engine does not disagree. 1: it
     disagrees, or a node did not start, ended early or did not end cleanly. With --touch, the

@@ -52,8 +52,8 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
 
     motion = parser.add_argument_group('the motion')
     add = motion.add_argument
-    add('--period', type=number(0.1, 1000.0), default=20.0, help='s (20)')
-    add('--harmonics', type=count(100), default=15, help='of the Fourier series (15)')
+    add('--period', type=number(0.1, 1000.0), default=20.0, help='period, s (20)')
+    add('--harmonics', type=count(100), default=15, help='harmonics of the Fourier series (15)')
     add('--repeats', type=count(1000), default=3, help='number of periods (3)')
     add('--start', type=finite, **PER_JOINT, help='present posture: the way from it is checked')
     add('--seed', type=seed, default=0, help='of the random numbers (0)')

@@ -41,9 +41,11 @@ def add_simulate_options(parser: argparse.ArgumentParser) -> None:
     add_state(parser)
     add_gravity(parser)
     add = parser.add_argument
-    add('--duration', type=positive, default=2.0, help='s (2)')
-    add('--time-step', type=positive, default=1e-3, help='s (0.001)')
-    add('--integrator', choices=sorted(INTEGRATORS), default='rk4', help='(rk4)')
+    add('--duration', type=positive, default=2.0, help='simulated time, s (2)')
+    add('--time-step', type=positive, default=1e-3, help='time step, s (0.001)')
+    add(
+        '--integrator', choices=sorted(INTEGRATORS), default='rk4', help='integration method (rk4)'
+    )
     add('--base-motion', help='YAML file of sines and ramps of the base (fixed)')
     add('--csv', type=new_file, help='file for time, positions and velocities')
     add('--picture', type=new_picture, help='figure file; needs matplotlib')
@@ -57,8 +59,8 @@ def add_simulate_options(parser: argparse.ArgumentParser) -> None:
 def simulate_robot(options: argparse.Namespace) -> int:
     """Simulate free motion from a state without torque, and print the drift of its energy.
 
-    Friction is omitted, so that only the integrator changes the energy; on a moving base weight
-    and inertial forces do, too, and no drift is printed.
+    Friction is omitted, so that only errors of the integrator change the energy. On a moving base,
+    weight and inertial forces change it as well, and no drift is printed.
     """
     steps = options.duration / options.time_step
     if not 0.5 < steps <= MAX_COUNT:  # rounded, at least one

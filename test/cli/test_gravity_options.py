@@ -51,7 +51,7 @@ def turned(arm):
 
 def torques(output):
     """Return g of the output of `terms`."""
-    text = output.partition('gravity torque g\n')[2].partition(']')[0]
+    text = output.partition('gravity torque g, N m\n')[2].partition(']')[0]
     return np.array([float(word) for word in re.findall(r'-?\d+\.\d*', text)])
 
 

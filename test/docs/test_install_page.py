@@ -48,3 +48,16 @@ def test_the_commands_install_in_an_empty_folder_and_a_bare_environment(tmp_path
 def test_the_table_has_a_line_for_every_extra():
     lines = re.findall(r"`pip install '\.\[([\w-]+)\]'`", section('Extras').partition('|---')[2])
     assert sorted(lines) == sorted(set(extras()) - INTERNAL)
+
+
+def test_each_page_of_commands_says_in_which_environment_they_run():
+    pages = [
+        page for folder in ('guides', 'start') for page in (ROOT / 'docs' / folder).glob('*.md')
+    ]
+    command = re.compile(
+        r'^```(?:bash|sh)?\n(?:(?!```).*\n)*?(?:\$ )?(?:robot-dynamics|ros2) ', re.M
+    )
+    with_commands = [page for page in sorted(pages) if command.search(page.read_text())]
+    assert len(with_commands) > 15
+    silent = [page.name for page in with_commands if 'install.md#' not in page.read_text()]
+    assert silent == ['install.md']
