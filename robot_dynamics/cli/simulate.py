@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 import numpy as np
@@ -20,10 +21,11 @@ from robot_dynamics.cli.options import (
     positive,
     state,
 )
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import gravity_remark, read_robot
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.tables import write_curves
 from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Run,
@@ -80,6 +82,8 @@ def simulate_robot(options: argparse.Namespace) -> int:
         integrator=options.integrator,
         base_motion=base,
     )
+    if base is None and unloaded_by_gravity(model).all() and model.gravity.any():
+        print(f'note: {gravity_remark(model)}', file=sys.stderr)
     no_torque = np.zeros(arm.model.n)
     began = time.perf_counter()
     run = simulate(simulator, lambda *_: no_torque, options.duration)
