@@ -49,6 +49,8 @@ from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
+from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+from robot_dynamics.ros.parameters import specs
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import named, robot_file
 
@@ -276,7 +278,8 @@ def summarize(
         'pybullet_residual_rel': float(np.abs(residuals).max()) / scale if residuals else None,
         'reference_engine': report.get('engine', ''),
         'verdict': report.get('verdict', 'NO VERDICT'),
-        'verdict_notes': [text for key, text in report.items() if key.startswith('note ')],
+        'verdict_notes': [text for key, text in report.items() if key.startswith('note ')]
+        + too_busy(float(latency.max()) / 1e6),
         'real_time_factor': simulated / wall,
         'state_rate_hz': simulated / TIME_STEP / wall,
         'states_recorded': sum(len(times) - 1 for times in sent) * TIME_STEP / simulated,
@@ -288,6 +291,18 @@ def summarize(
         'locked_joints': list(robot.locked),
         'still_joints': still_joints(names, motion),
     }
+
+
+def too_busy(latency: float) -> list[str]:
+    """Return a note where a torque came so late [s] that the node stopped the motion meanwhile."""
+    timeout = specs(FeedforwardParameters)['silence_timeout'].default
+    if latency <= timeout:
+        return []
+    return [
+        f'the machine is too busy for the rate of the demo: a torque came {latency:.3g} s after '
+        f'its state, and feedforward_node stops after {timeout:g} s without states; the tracking '
+        'errors and their ratio are not those of the control'
+    ]
 
 
 def still_joints(names: Sequence[str], motion: Swing) -> list[str]:

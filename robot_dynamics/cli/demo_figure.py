@@ -51,6 +51,9 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run, *realistic: Ru
         axis.set_xlabel('time [s]')
         axis.margins(x=0)
         axis.grid(alpha=0.3)
+        if axis.get_yscale() == 'log':
+            axis.grid(which='minor', axis='y', alpha=0.12)
+            axis.set_xlabel('time [s]   (logarithmic: a factor of ten per line)')
         axis.spines[['top', 'right']].set_visible(False)
         if name != 'motion' and axis.lines:
             axis.legend(frameon=False, fontsize=9, ncols=2)
