@@ -55,6 +55,7 @@ from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import named, robot_file
 
 LINES = 5  # of progress, per run
+MOST_GAP = 0.5  # s of the motion without terms, 25 of their periods
 ROBOT, DURATION = Path('panda'), 10.0  # defaults; s
 REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # diagnostics
 
@@ -279,7 +280,7 @@ def summarize(
         'reference_engine': report.get('engine', ''),
         'verdict': report.get('verdict', 'NO VERDICT'),
         'verdict_notes': [text for key, text in report.items() if key.startswith('note ')]
-        + too_busy(float(latency.max()) / 1e6),
+        + too_busy(float(latency.max()) / 1e6, max(map(largest_gap, runs))),
         'real_time_factor': simulated / wall,
         'state_rate_hz': simulated / TIME_STEP / wall,
         'states_recorded': sum(len(times) - 1 for times in sent) * TIME_STEP / simulated,
@@ -293,16 +294,31 @@ def summarize(
     }
 
 
-def too_busy(latency: float) -> list[str]:
-    """Return a note where a torque came so late [s] that the node stopped the motion meanwhile."""
+def largest_gap(run: Any) -> float:
+    """Return the longest time without a message of dynamics_node, s; 0 without any message."""
+    times = run.times('inertia')
+    return float(np.diff(times).max()) if len(times) > 1 else 0.0
+
+
+def too_busy(latency: float, gap: float) -> list[str]:
+    """Return notes on results that a busy machine has changed.
+
+    Args:
+        latency: the longest time from a state to its torque, s.
+        gap: the longest simulated time without terms of dynamics_node, s.
+    """
+    busy = 'the machine is too busy for the rate of the demo'
     timeout = specs(FeedforwardParameters)['silence_timeout'].default
-    if latency <= timeout:
-        return []
-    return [
-        f'the machine is too busy for the rate of the demo: a torque came {latency:.3g} s after '
-        f'its state, and feedforward_node stops after {timeout:g} s without states; the tracking '
-        'errors and their ratio are not those of the control'
-    ]
+    notes = []
+    if latency > timeout:
+        notes.append(
+            f'{busy}: a torque came {latency:.3g} s after its state, and feedforward_node stops '
+            f'after {timeout:g} s without states; the tracking errors and their ratio are not '
+            'those of the control'
+        )
+    if gap > MOST_GAP:
+        notes.append(f'{busy}: dynamics_node published no terms for {gap:.2g} s of the motion')
+    return notes
 
 
 def still_joints(names: Sequence[str], motion: Swing) -> list[str]:

@@ -109,6 +109,10 @@ def test_the_summary_holds_the_figures_of_both_runs(tmp_path):
     assert note.startswith(
         'the machine is too busy for the rate of the demo: a torque came 0.501 s'
     )
+    gap = record(duration=1.0)
+    gap.rows['inertia'] = [row for row in gap.rows['inertia'] if not 100 < row.stamp / STEP < 800]
+    (_, note) = summarize(robot, motion, [record(), gap], reports)['verdict_notes']
+    assert note.endswith('dynamics_node published no terms for 0.7 s of the motion')
     silent = [record(residual=False)] * 2
     assert summarize(robot, motion, silent, {})['pybullet_residual_rel'] is None
 
