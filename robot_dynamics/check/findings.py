@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.common.reporting.findings import Finding, Repair
+from robot_dynamics.common.reporting.numbers import decimals
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf.editing import Change
@@ -122,7 +123,8 @@ class Fault:
     def changes(self) -> list[Change]:
         """Return the changes of the URDF that repair it."""
         return [
-            Change(self.tag, self.element, repair.attribute, repair.new) for repair in self.repair
+            Change(self.tag, self.element, repair.attribute, decimals(repair.new).tolist())
+            for repair in self.repair
         ]
 
     @property

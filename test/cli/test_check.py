@@ -229,3 +229,12 @@ def test_the_legend_of_a_picture_names_what_is_drawn(tmp_path):
         assert (boxes in labels) == boxed
         assert (warnings in labels) == faulty
         assert 'inertia, errors' not in labels
+
+
+def test_a_repair_is_written_without_rounding_errors(run, tmp_path):
+    grams, out = tmp_path / 'grams.urdf', tmp_path / 'out.urdf'
+    text = PANDA.read_text()
+    assert 1225.9461 * 1e-3 != 1.2259461
+    grams.write_text(text.replace('value="1.225946"', 'value="1225.9461"'))
+    run(grams, '--fix', out)
+    assert out.read_text() == text.replace('value="1.225946"', 'value="1.2259461"')
