@@ -43,6 +43,7 @@ IDENTIFY = ['cvxpy>=1.5.2', 'clarabel>=0.10', 'threadpoolctl>=3.5']
 NVRTC = ['nvidia-cuda-nvrtc-cu12>=12.4; sys_platform == "linux"']
 # 85 MB; its vmap_method.
 JAX = ['jax>=0.6.2']
+CASADI = ['casadi>=3.6']
 DERIVE = ['sympy>=1.12']
 # Robots of MJCF files.
 MUJOCO = ['mujoco>=3.17']
@@ -119,6 +120,8 @@ setup(
         # Dynamics as differentiable functions of the arrays of these.
         'jax': JAX,
         'torch': ['torch>=2.1'],
+        # Loads exported functions; Jacobians in blocks since 3.6.
+        'casadi': CASADI,
         # robot-dynamics export --language cuda --compile.
         'cuda': NVRTC,
         # Identification: a convex solver with its modelling layer.
@@ -164,8 +167,7 @@ setup(
             *SITE,
             *DERIVE,
             *JAX,
-            # Loads exported functions; Jacobians in blocks since 3.6.
-            'casadi>=3.6',
+            *CASADI,
             *NVRTC,
             # examples/time_optimal.py; it needs matplotlib.
             'toppra>=0.6.10',

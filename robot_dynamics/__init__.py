@@ -47,6 +47,7 @@ __all__ = [
     'Inertial',
     'InertialWarning',
     'InverseKinematics',
+    'LimitsWarning',
     'Linearization',
     'LoopClosure',
     'LoopNotClosed',
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from robot_dynamics.common.errors import (
         FrameNotFound,
         InertialWarning,
+        LimitsWarning,
         LoopNotClosed,
         ModelError,
         RobotDynamicsError,

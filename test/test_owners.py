@@ -58,6 +58,17 @@ OWNERS = [
         files=('common/reporting/figures.py',),
     ),
     Row(
+        concept='line that installs a missing package',
+        pattern=r'pip install',
+        found="f'figures need matplotlib: pip install matplotlib'",
+        files=(
+            'common/extras.py',
+            'ros/executables.py',  # ROS 2, of which there are several sources
+            'urdf/robot_files.py',  # robots, no dependency
+            'urdf/xacro_process.py',  # a dependency, in a process of its own
+        ),
+    ),
+    Row(
         concept='results as JSON',
         pattern=r'json\.dumps?\(',
         found='json.dumps(content, indent=2)',

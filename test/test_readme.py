@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README, parameters, install and ros2_control: code runs, tables match the code, links exist."""
+"""README, parameters and ros2_control: code runs, tables match the code, links exist."""
 
 import importlib
 import math
@@ -19,7 +19,6 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / 'README.md').read_text()
 PARAMETER_PAGE = ROOT / 'docs' / 'reference' / 'parameters.md'
 ROS2_CONTROL = (ROOT / 'docs' / 'guides' / 'ros2_control.md').read_text()
-INSTALL = (ROOT / 'docs' / 'start' / 'install.md').read_text()
 
 # Module of each table of parameters.
 TABLES = {
@@ -193,12 +192,3 @@ def test_gains_are_those_of_the_command_line(capsys):
     assert cli.main(['gains', 'panda', '--rate', '1000']) == 0
     printed = yaml.safe_load(capsys.readouterr().out)['/**/feedforward_node']['ros__parameters']
     assert {key: ours[key] for key in printed} == printed
-
-
-def test_extras_are_those_of_setup():
-    named = set(re.findall(r"'\.\[([\w,-]+)\]'", INSTALL))
-    named |= set(re.findall(r'^\| `(\w+)` \| ', INSTALL.split('## Extras')[1], re.MULTILINE))
-    assert len(named) > 6
-    extras = (ROOT / 'setup.py').read_text().split('extras_require')[1]
-    for extra in {part for group in named for part in group.split(',')}:
-        assert f"'{extra}': " in extras, extra

@@ -93,18 +93,29 @@ def entry(name, thing):
 
 
 def command_line():
-    """Return a section for each verb, with its arguments and options in a table."""
-    from robot_dynamics.cli.commands import parser
+    """Return a section for each group of verbs, and one for each verb with its options."""
+    from robot_dynamics.cli.commands import GROUPS, parser
 
     (verbs,) = (
         action for action in parser()._actions if isinstance(action, argparse._SubParsersAction)
     )
-    return '\n\n'.join(verb(name, of) for name, of in verbs.choices.items())
+    return '\n\n'.join(
+        '\n\n'.join(
+            [group_head(group), *(verb(name, verbs.choices[name]) for name in group.verbs)]
+        )
+        for group in GROUPS
+    )
+
+
+def group_head(group):
+    """Return the heading of a group of verbs, its sentence and the command to begin with."""
+    links = ', '.join(f'[{name}](#{name})' for name in group.verbs)
+    return f'## {group.title}\n\n{group.sentence}\n\n```\n{group.first}\n```\n\nVerbs: {links}.'
 
 
 def verb(name, parser):
     """Return the section of one verb."""
-    text = [f'## {name}', '', inspect.cleandoc(parser.description or ''), '', '```']
+    text = [f'### {name}', '', inspect.cleandoc(parser.description or ''), '', '```']
     text += [parser.format_usage().removeprefix('usage: ').rstrip(), '```', '']
     text += ['| argument | meaning |', '|---|---|']
     for action in parser._actions:

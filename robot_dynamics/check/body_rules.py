@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynamics.check.description import Description, Link
 from robot_dynamics.check.findings import Fault, inertial_repair, is_round
 from robot_dynamics.common.errors import ModelError
+from robot_dynamics.common.extras import install_line
 from robot_dynamics.core.model.inertia import Inertial, second_moment
 from robot_dynamics.urdf.geometry.meshes import MeshNotFound, TrimeshMissing
 from robot_dynamics.urdf.geometry.shapes import material_colours
@@ -102,7 +103,7 @@ def asset_findings(robot: Description) -> Iterator[Fault]:
         why = 'wrong shapes' if link.geometry.faults else 'no geometry with a volume'
         for error in link.geometry.unread:
             if isinstance(error, TrimeshMissing):
-                why = "trimesh is not installed: in a checkout pip install '.[check]'"
+                why = f'trimesh is not installed: {install_line("check")}'
             elif isinstance(error, MeshNotFound):
                 yield Fault('warning', 'mesh-unresolved', link.name, str(error))
             else:

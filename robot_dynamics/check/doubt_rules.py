@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remarks on what a description does not tell: slips that no rule could see."""
+"""Remarks on what cannot be checked: slips that no rule would find."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ from robot_dynamics.check.twins import Twins
 SMALL_COM = 1e-3  # m: its sign and unit hardly matter
 LARGE_ANGLE = 0.5  # rad: less is no angle in degrees
 MESSAGES = {
-    'origin-unit': 'origin: neither geometry nor another joint tells its unit',
-    'rpy-degrees': 'angles: neither a right angle nor another joint tells rad from degrees',
-    'joint-flipped': 'axis: no mirrored twin tells its sign',
-    'mass-unit': 'mass: neither other links nor a twin tell kg from pounds',
-    'com-sign': 'centre of mass: neither geometry nor a twin tells its sign',
+    'origin-unit': 'the unit of the origin cannot be checked: no geometry is near, and no joint '
+    'has the same origin',
+    'rpy-degrees': 'rad or degrees of the origin cannot be checked: no angle is a right one, and '
+    'no other joint has these',
+    'joint-flipped': 'the sign of the axis cannot be checked: no joint is its mirror image',
+    'mass-unit': 'kg or pounds of the mass cannot be checked: both are plausible beside the other '
+    'links',
+    'com-sign': 'the sign of the centre of mass cannot be checked: the geometry contains both '
+    'points',
 }
 
 

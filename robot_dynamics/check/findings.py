@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.common.reporting.findings import Finding, Repair
+from robot_dynamics.common.reporting.numbers import decimals
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.urdf.editing import Change
@@ -88,7 +89,7 @@ KINDS = {
     'gravity-zero': Kind('plausibility', 'the weight beyond the joint has no lever'),
     'differs-from-reference': Kind('plausibility', 'one of the two descriptions is wrong'),
     'cannot-tell': Kind(
-        'plausibility', 'a slip would not be seen; a right description, --reference, tells it'
+        'plausibility', 'a slip would not be found; --reference compares with another description'
     ),
     'mesh-unresolved': Kind('assets', 'mass and tensor cannot be compared with the geometry'),
     'mesh-unread': Kind('assets', 'mass and tensor cannot be compared with the geometry'),
@@ -122,7 +123,8 @@ class Fault:
     def changes(self) -> list[Change]:
         """Return the changes of the URDF that repair it."""
         return [
-            Change(self.tag, self.element, repair.attribute, repair.new) for repair in self.repair
+            Change(self.tag, self.element, repair.attribute, decimals(repair.new).tolist())
+            for repair in self.repair
         ]
 
     @property

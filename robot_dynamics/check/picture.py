@@ -40,6 +40,7 @@ def draw(examination: Examination) -> Any:
     figure = sheet(9, 9)
     axes = figure.add_subplot(projection='3d')
     points = [T[:3, 3] for T in robot.placements.values()]
+    drawn: set[str] = set()
     for joint in robot.joints.values():
         ends = np.array([robot.placements[link][:3, 3] for link in (joint.parent, joint.child)])
         axes.plot(*ends.T, color='black', linewidth=1.5)
@@ -47,15 +48,27 @@ def draw(examination: Examination) -> Any:
         T = robot.placements[name]
         severity = worst.get(name, 'info')
         extent = _draw_ellipsoid(axes, link, T, COLOURS[severity])
+        drawn |= {severity} if extent else set()
         # A tensor in another unit may be large; it must not make the robot a dot.
         points += _draw_box(axes, link, T) or (extent if severity == 'info' else [])
-    for severity, meaning in MEANINGS.items():
-        axes.plot([], [], color=COLOURS[severity], label=f'inertia, {meaning}')
-    axes.plot([], [], color='gray', linewidth=0.6, label='bounding box of the geometry')
     axes.set_title(plain(robot.root.get('name', '')))
     equal_axes(axes, np.array([np.min(points, axis=0), np.max(points, axis=0)]))
-    axes.legend(loc='upper left')
+    boxes = any(link.geometry.solids for link in robot.links.values())
+    _add_legend(axes, drawn, bool(robot.joints), boxes)
     return figure
+
+
+def _add_legend(axes: Any, severities: set[str], joints: bool, boxes: bool) -> None:
+    """Add a legend of what is drawn."""
+    for severity, meaning in MEANINGS.items():
+        if severity in severities:
+            axes.plot([], [], color=COLOURS[severity], label=f'inertia, {meaning}')
+    if joints:
+        axes.plot([], [], color='black', linewidth=1.5, label='from joint to joint')
+    if boxes:
+        axes.plot([], [], color='gray', linewidth=0.6, label='bounding box of the geometry')
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(loc='upper left')
 
 
 def _draw_box(axes: Any, link: Link, T: Array) -> list[Array]:

@@ -2,27 +2,7 @@
 """The command line: `robot-dynamics VERB ROBOT`.
 
 Input: words and files. Output: tables, files and an exit code. Other wings use `main`. One
-file per verb.
-
-    check       joints, limits and masses of a robot description, and its faults
-    terms       mass matrix, Coriolis matrix and gravity torque of a state
-    gains       PD gains for a control rate, as parameters of feedforward_node
-    trajectory  torques and velocities of a trajectory against the limits of the robot
-    validate    compare with the torques of a reference engine
-    compare     agreement and cost of all derivations in this package
-    same        what differs between two descriptions of one robot, and what it costs
-    simulate    free motion from a state, and the drift of its energy
-    evaluate    compare recorded efforts with the model
-    payload     mass and centre of mass of the payload in a recording
-    excite      a motion that excites the base parameters, for a recording
-    identify    identify inertias and friction from a recording
-    monte-carlo tracking errors of arms with random payloads
-    precompile  compile the programs in advance, so that first calls are fast
-    export      functions of a robot as a C header, for controllers in C and C++
-    view        the robot and its torques in the browser
-    demo        a simulated arm follows a trajectory, with four ROS 2 nodes
-    send        send a motion to feedforward_node and follow it
-    record      record joint states, commands and robot description
+file per verb; `commands.GROUPS` lists the verbs.
 
 Only `demo`, `send`, `record` and `view --live` need ROS 2. An error is one line, with exit code 2;
 Ctrl-C ends with 130, but `record` with 0.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -34,6 +35,14 @@ from robot_dynamics.core.model.robot_model import RobotModel
 MAX_LINES = 12  # of one kind; --json lists all
 LABELS = {'error': 'ERROR', 'warning': 'WARNING', 'info': 'info'}
 FAULTY = 1  # exit code
+# What a remark on something unchecked is about, by the slip that would not be found.
+UNCHECKED = {
+    'origin-unit': ('unit of', 'joint origin'),
+    'rpy-degrees': ('rad or degrees of', 'joint origin'),
+    'joint-flipped': ('sign of', 'joint axis', 'joint axes'),
+    'mass-unit': ('kg or pounds of', 'mass', 'masses'),
+    'com-sign': ('sign of', 'centre of mass', 'centres of mass'),
+}
 RANGE_SHARES = (0.25, 0.5, 0.75)  # of the position ranges: postures of --fix
 
 
@@ -47,15 +56,15 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         '--fix',
         type=new_file,
         metavar='OUT.urdf',
-        help='write the description with the repairs that are proved',
+        help='write the description with all repairs that are proved',
     )
     parser.add_argument(
         '--only',
         action='append',
         choices=sorted(KINDS),
         metavar='KIND',
-        help='apply the repairs of this kind only (repeatable), also those that are not proved; '
-        'for kinds see docs/guides/check.md',
+        help='apply only the repairs of this kind, proved or not (repeatable); '
+        'docs/guides/check.md lists the kinds',
     )
     parser.add_argument(
         '--weight',
@@ -68,7 +77,7 @@ def add_check_options(parser: argparse.ArgumentParser) -> None:
         metavar='URDF',
         help='compare joints and links with those of the same names in this description',
     )
-    words = 'find what other programs read as another robot, or not at all'
+    words = 'find what other programs read differently, or reject'
     parser.add_argument('--portable', action='store_true', help=words)
     parser.add_argument(
         '--picture',
@@ -180,10 +189,12 @@ def _kinds(model: RobotModel) -> list[str]:
 
 
 def _print_findings(examination: Examination) -> None:
-    """Print the findings grouped by severity and kind, and a summary."""
+    """Print the findings grouped by severity and kind, a summary, and what cannot be checked."""
     if examination.expanded:
         print('findings and --fix are of the URDF that the xacro or MJCF file becomes')
-    found = sorted(examination.findings, key=_group)
+    kinds = 'cannot-tell', 'not-checked'
+    unchecked = [f for f in examination.findings if f.kind in kinds]
+    found = sorted((f for f in examination.findings if f.kind not in kinds), key=_group)
     for (_, _, kind), group in groupby(found, key=_group):
         for line in _lines(kind, list(group)):
             print(line)
@@ -195,7 +206,28 @@ def _print_findings(examination: Examination) -> None:
     hint = f'; {applied} with a repair, which --fix OUT.urdf applies' if applied else ''
     if named := sorted({f.kind for f in found if f.repair and not f.applied}):
         hint += f'; repairs that are not proved need their kind, --only {" or ".join(named)}'
-    print(', '.join(plural(count, label) for count, label in counts) + hint)
+    faults = [plural(count, label) for count, label in counts if count]
+    if all(f.severity == 'info' for f in found):
+        faults = ['no faults found', *faults]
+    print(', '.join(faults) + hint + _unchecked(unchecked))
+
+
+def _unchecked(remarks: list[Fault]) -> str:
+    """Return what cannot be checked, '' if everything can."""
+    slips = Counter(f.slips[0] for f in remarks if f.kind == 'cannot-tell')
+    things = [
+        f'{of} {plural(slips[slip], *nouns)}'
+        for slip, (of, *nouns) in UNCHECKED.items()
+        if slips[slip]
+    ]
+    bare = [f for f in remarks if f.kind == 'not-checked']
+    reasons = dict.fromkeys(f.message.partition(': ')[2] for f in bare)
+    if bare:
+        things.append(f'mass and tensor of {plural(len(bare), "link")} ({"; ".join(reasons)})')
+    if not things:
+        return ''
+    count = plural(len(things), 'thing')
+    return f'; {count} cannot be checked without --reference OTHER.urdf: {", ".join(things)}'
 
 
 def _group(finding: Fault) -> tuple[int, int, str]:
@@ -207,11 +239,6 @@ def _lines(kind: str, group: list[Fault]) -> Iterator[str]:
     """Yield the lines of the findings of one kind and severity."""
     severity = group[0].severity
     yield f'{LABELS[severity]} {kind} ({group[0].tier}): {KINDS[kind].why}'
-    if kind == 'cannot-tell':
-        for message in dict.fromkeys(f.message for f in group):
-            names = [f.element for f in group if f.message == message]
-            yield f'  {message}: {", ".join(names)}'
-        return
     if severity == 'info' and len(group) > 1 and not any(f.repair for f in group):
         names = list(dict.fromkeys(f.element for f in group))
         more = f', ... ({len(names)} in all)' if len(names) > MAX_LINES else ''

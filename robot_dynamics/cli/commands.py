@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import argparse
 import re
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NoReturn, TypeGuard
+from typing import NamedTuple, NoReturn, TypeGuard
 
 from robot_dynamics import __version__
 from robot_dynamics.cli.check import add_check_options, check
@@ -39,6 +41,45 @@ from robot_dynamics.core.model.joint_values import words_of
 
 ERROR = 2  # exit code of an error, as in argparse
 NUMBERS = re.compile(r'(?=.*[][(),])[][(),\s\d.eE+-]+')  # of a list in Python, or a part of one
+
+NAME_WIDTH = 15  # characters of a verb in --help
+
+
+class VerbGroup(NamedTuple):
+    """Verbs that --help and the page of the command line show together."""
+
+    title: str
+    sentence: str
+    first: str  # the command to begin with
+    verbs: tuple[str, ...]
+
+
+GROUPS = (
+    VerbGroup(
+        'Models',
+        'These need only a robot description. `check` examines it, `validate` compares its '
+        'dynamics with a physics engine, `compare` with other derivations of the same equations, '
+        'and `same` compares two descriptions.',
+        'robot-dynamics check ROBOT.urdf',
+        (
+            *('check', 'same', 'validate', 'compare', 'view', 'terms', 'derive', 'simulate'),
+            *('trajectory', 'gains', 'monte-carlo', 'export', 'precompile'),
+        ),
+    ),
+    VerbGroup(
+        'Recordings',
+        'These read a rosbag2 folder or a CSV file of joint positions and efforts; `excite` '
+        'writes the motion to record.',
+        'robot-dynamics evaluate RECORDING --robot ROBOT.urdf',
+        ('evaluate', 'payload', 'excite', 'identify', 'thresholds'),
+    ),
+    VerbGroup(
+        'ROS 2',
+        'These need ROS 2, and so does `view --live`.',
+        'robot-dynamics demo',
+        ('demo', 'record', 'send'),
+    ),
+)
 
 
 class OneLineParser(argparse.ArgumentParser):
@@ -100,14 +141,17 @@ def _option(given: Sequence[str], options: argparse.Namespace, reason: str) -> s
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line, which a program that runs many verbs makes once."""
     parser = OneLineParser(
-        prog='robot-dynamics', description='Dynamics of robot arms from a URDF.'
+        prog='robot-dynamics',
+        description='Dynamics of robot arms from a URDF.',
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument('--version', action='version', version=f'%(prog)s {__version__}')
-    verbs = parser.add_subparsers(metavar='VERB', required=True)
+    verbs = parser.add_subparsers(
+        metavar='VERB', required=True, help='robot-dynamics VERB --help prints its options'
+    )
 
     def verb(name: str, function: Callable[..., int]) -> argparse.ArgumentParser:
-        summary = (function.__doc__ or '').splitlines()[0]
-        result = verbs.add_parser(name, help=summary, description=function.__doc__)
+        result = verbs.add_parser(name, description=function.__doc__)
         result.set_defaults(verb=function)
         return result
 
@@ -132,4 +176,18 @@ def parser() -> argparse.ArgumentParser:
     add_demo_options(verb('demo', demo))
     add_send_options(verb('send', send_motion))
     add_record_options(verb('record', record_topics))
+    parser.epilog = '\n\n'.join(_help_of(group, verbs.choices) for group in GROUPS)
     return parser
+
+
+def _help_of(group: VerbGroup, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
+    """Return the title, the sentence, the first command and the verbs of a group."""
+    width = max(shutil.get_terminal_size().columns - 2, 2 * NAME_WIDTH)
+    lines = textwrap.wrap(group.sentence.replace('`', ''), width - 2)
+    text = [f'{group.title}:', *(f'  {line}' for line in (*lines, f'First: {group.first}')), '']
+    for name in group.verbs:
+        summary = (parsers[name].description or '').splitlines()[0]
+        first, *rest = textwrap.wrap(summary, width - NAME_WIDTH)
+        text.append(f'  {name:<{NAME_WIDTH - 2}}{first}')
+        text += [f'{"":{NAME_WIDTH}}{line}' for line in rest]
+    return '\n'.join(text)

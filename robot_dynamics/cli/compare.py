@@ -19,7 +19,7 @@ def add_compare_options(parser: argparse.ArgumentParser) -> None:
 
 
 def compare_robot(options: argparse.Namespace) -> int:
-    """Compute a robot's dynamics by every formulation; exit code 1 if two of them differ."""
+    """Compare the derivations of a robot's dynamics; exit code 1 if two of them differ."""
     model = read_robot(options, gravity=gravity_in_base(options))
     comparison = compare(model, states=options.states)
     print(comparison.table())

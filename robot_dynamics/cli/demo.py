@@ -49,10 +49,13 @@ from robot_dynamics.control import Trajectory, pd_gains
 from robot_dynamics.control.swing import Swing, swing
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import STANDARD_GRAVITY
+from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
+from robot_dynamics.ros.parameters import specs
 from robot_dynamics.urdf.loading import parse_urdf, urdf_text
 from robot_dynamics.urdf.robot_files import named, robot_file
 
 LINES = 5  # of progress, per run
+MOST_GAP = 0.5  # s of the motion without terms, 25 of their periods
 ROBOT, DURATION = Path('panda'), 10.0  # defaults; s
 REPORT, SIMULATION = '/pybullet_validator_node', '/simulator_node: health'  # diagnostics
 
@@ -62,7 +65,10 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
     add_robot(parser, '--robot', absent=str(ROBOT), default=ROBOT)
     add_gravity(parser)
     parser.add_argument(
-        '--duration', type=number(0.01, 3600.0), default=DURATION, help='of each run, s (10)'
+        '--duration',
+        type=number(0.01, 3600.0),
+        default=DURATION,
+        help='duration of each run, s (10)',
     )
     parser.add_argument(
         '--realistic',
@@ -70,12 +76,12 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
         nargs='?',
         const=share_file('config/realistic_panda.yaml'),
         metavar='PROFILE',
-        help='also with an arm of this hardware profile (config/realistic_panda.yaml)',
+        help='also run an arm of this hardware profile (config/realistic_panda.yaml)',
     )
     parser.add_argument(
         '--touch',
         action='store_true',
-        help='instead, the bundled panda is pushed, loaded and meets a wall; without ROS',
+        help='instead, push and load the bundled panda and drive it against a wall; without ROS',
     )
     parser.add_argument(
         '--view',
@@ -83,19 +89,19 @@ def add_demo_options(parser: argparse.ArgumentParser) -> None:
         nargs='?',
         const=PORT,
         metavar='PORT',
-        help=f'with --touch: also in the browser, on this TCP port ({PORT}; 0: any free port)',
+        help=f'with --touch: show it in the browser, on this TCP port ({PORT}; 0: any free port)',
     )
-    parser.add_argument('--json', type=new_file, help='write the figures to this file')
+    parser.add_argument('--json', type=new_file, help='JSON file of the results')
     parser.add_argument(
         '--picture', type=new_picture, default=Path('demo.png'), help='figure file (demo.png)'
     )
     parser.add_argument(
-        '--headless', action='store_true', help='print progress in lines of their own, for logs'
+        '--headless', action='store_true', help='print progress in separate lines, for logs'
     )
 
 
 def demo(options: argparse.Namespace) -> int:
-    """Simulate an arm that follows a trajectory, checked by another engine. Needs ROS 2.
+    """Simulate an arm that follows a trajectory, and verify its torques by a physics engine.
 
     Exit code 0: every node ran to the end, and the reference engine does not disagree. 1: it
     disagrees, or a node did not start, ended early or did not end cleanly. With --touch, the
@@ -273,7 +279,8 @@ def summarize(
         'pybullet_residual_rel': float(np.abs(residuals).max()) / scale if residuals else None,
         'reference_engine': report.get('engine', ''),
         'verdict': report.get('verdict', 'NO VERDICT'),
-        'verdict_notes': [text for key, text in report.items() if key.startswith('note ')],
+        'verdict_notes': [text for key, text in report.items() if key.startswith('note ')]
+        + too_busy(float(latency.max()) / 1e6, max(map(largest_gap, runs))),
         'real_time_factor': simulated / wall,
         'state_rate_hz': simulated / TIME_STEP / wall,
         'states_recorded': sum(len(times) - 1 for times in sent) * TIME_STEP / simulated,
@@ -285,6 +292,33 @@ def summarize(
         'locked_joints': list(robot.locked),
         'still_joints': still_joints(names, motion),
     }
+
+
+def largest_gap(run: Any) -> float:
+    """Return the longest time without a message of dynamics_node, s; 0 without any message."""
+    times = run.times('inertia')
+    return float(np.diff(times).max()) if len(times) > 1 else 0.0
+
+
+def too_busy(latency: float, gap: float) -> list[str]:
+    """Return notes on results that a busy machine has changed.
+
+    Args:
+        latency: the longest time from a state to its torque, s.
+        gap: the longest simulated time without terms of dynamics_node, s.
+    """
+    busy = 'the machine is too busy for the rate of the demo'
+    timeout = specs(FeedforwardParameters)['silence_timeout'].default
+    notes = []
+    if latency > timeout:
+        notes.append(
+            f'{busy}: a torque came {latency:.3g} s after its state, and feedforward_node stops '
+            f'after {timeout:g} s without states; the tracking errors and their ratio are not '
+            'those of the control'
+        )
+    if gap > MOST_GAP:
+        notes.append(f'{busy}: dynamics_node published no terms for {gap:.2g} s of the motion')
+    return notes
 
 
 def still_joints(names: Sequence[str], motion: Swing) -> list[str]:

@@ -50,7 +50,13 @@ def draw(file: Path, robot: str, feedforward: Run, pd_alone: Run, *realistic: Ru
     for name, axis in axes.items():
         axis.set_xlabel('time [s]')
         axis.margins(x=0)
+        axis.set_xlim(0.0, feedforward.trajectory.duration)
         axis.grid(alpha=0.3)
+        if axis.get_yscale() == 'log':
+            axis.set_xlabel(
+                'time [s]\nvertical axis logarithmic: a factor of ten from line to line'
+            )
+            axis.yaxis.set_major_locator(decades())
         axis.spines[['top', 'right']].set_visible(False)
         if name != 'motion' and axis.lines:
             axis.legend(frameon=False, fontsize=9, ncols=2)
@@ -119,6 +125,13 @@ def draw_residuals(axis: Any, runs: Sequence[Run]) -> None:
             axis.semilogy(run.times('residual'), residual, label=label, **points)
     axis.set_title('torque minus that of the reference engine, largest of all joints')
     axis.set_ylabel('[N m or N]')
+
+
+def decades() -> Any:
+    """Return a locator with a tick, and so a grid line, at each power of ten."""
+    from matplotlib.ticker import LogLocator
+
+    return LogLocator(numticks=99)
 
 
 def largest(values: Array, floor: float) -> Array:

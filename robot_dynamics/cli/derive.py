@@ -20,7 +20,12 @@ def add_derive_options(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     add_gravity(parser)
     add = parser.add_argument
-    add('--notation', choices=sorted(NOTATIONS), default='spong', help='letters of a book (spong)')
+    add(
+        '--notation',
+        choices=sorted(NOTATIONS),
+        default='spong',
+        help='book whose letters are used (spong)',
+    )
     add('--numbers', action='store_true', help='write parameters as numbers')
     add(
         '--as',
@@ -35,8 +40,9 @@ def add_derive_options(parser: argparse.ArgumentParser) -> None:
 def derive_robot(options: argparse.Namespace) -> int:
     """Print M, C and g, or Y and Theta, of a robot of up to three joints.
 
-    Four joints with --numbers. Needs SymPy: pip install sympy, or in a checkout pip install
-    '.[derive]'.
+    With --numbers, of up to four. Robots of the textbooks are known by name: vertical_particle,
+    geared_link, cartesian_arm, point_mass_2r, remote_elbow, five_bar. Needs SymPy: pip install
+    sympy, or in a checkout pip install '.[derive]'.
     """
     model = read_robot(options, gravity=gravity_in_base(options), tip_link=options.tip_link)
     derived = derive(model, options.notation, numbers=options.numbers, progress=_Progress())

@@ -65,8 +65,8 @@ def add_excite_options(parser: argparse.ArgumentParser) -> None:
 
     motion = parser.add_argument_group('the motion')
     add = motion.add_argument
-    add('--period', type=number(0.1, 1000.0), help='s (20)')
-    add('--harmonics', type=count(100), help='of the Fourier series (15)')
+    add('--period', type=number(0.1, 1000.0), help='period, s (20)')
+    add('--harmonics', type=count(100), help='harmonics of the Fourier series (15)')
     add('--repeats', type=count(1000), help='number of periods (3)')
     add(
         '--servo',

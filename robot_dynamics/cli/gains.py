@@ -32,7 +32,7 @@ def add_gains_options(parser: argparse.ArgumentParser) -> None:
         '--frequency',
         type=positive,
         default=FREQUENCY,
-        help=f'of the controlled joints, rad/s, lower where the rate requires it ({FREQUENCY:g})',
+        help=f'frequency of the controlled joints, rad/s; a low rate lowers it ({FREQUENCY:g})',
     )
     add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
 
@@ -41,9 +41,9 @@ def gains(options: argparse.Namespace) -> int:
     """Print PD gains for a control rate, from the mass matrix, as parameters of feedforward_node.
 
     Comments give the feedback number kd dt (M^-1)_jj of each joint, the largest of random postures
-    within the position limits: unstable above 2, a warning of the node above 1.
+    within the position limits. A joint is unstable above 2; the node warns above 1.
     """
-    model = read_robot(options, tip_link=options.tip_link)
+    model = read_robot(options, limited=True, tip_link=options.tip_link)
     arm, q, h = Dynamics(model), random_postures(model), 1 / options.rate
     exact = pd_gains(arm, q, h, frequency=options.frequency)
     kp, kd = _rounded(exact.kp), _rounded(exact.kd)

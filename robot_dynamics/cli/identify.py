@@ -104,8 +104,8 @@ def _add_scale(efforts: argparse._ArgumentGroup) -> None:
         type=_scale,
         nargs='+',
         metavar='X',
-        help='factor to N m or N: one or one per joint (1); with currents JOINT=X of some joints, '
-        'which fixes the others',
+        help='factor to N m or N: one or one per joint (1); of currents JOINT=X: '
+        'known scales of some joints determine the rest',
     )
     efforts.add_argument(
         '--efforts',

@@ -35,28 +35,28 @@ def add_monte_carlo_options(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     add_gravity(parser)
     add = parser.add_argument
-    add('--payload', type=positive, default=2.0, help='nominal, kg (2)')
+    add('--payload', type=positive, default=2.0, help='nominal payload, kg (2)')
     add(
         '--spread',
         type=number(above=0.0, high=1.0),
         default=0.5,
-        help='of the payload, relative (0.5)',
+        help='relative spread of the payload (0.5)',
     )
     add('--samples', type=count(), default=1000, help='number of arms (1000)')
     add(
         '--duration',
         type=number(TIME_STEP, 1000.0),
         default=4.0,
-        help='of the motion, s (4)',
+        help='duration of the motion, s (4)',
     )
-    add('--seed', type=seed, default=0, help='of the random numbers (0)')
-    add('--processes', type=count(1024), help='of a local Dask cluster (none)')
+    add('--seed', type=seed, default=0, help='seed of the random numbers (0)')
+    add('--processes', type=count(1024), help='number of processes of a local Dask cluster (none)')
     add('--picture', type=new_picture, help='figure file; needs matplotlib')
 
 
 def monte_carlo(options: argparse.Namespace) -> int:
     """Simulate arms with random payloads; compare tracking errors with and without their model."""
-    arm = Dynamics(read_robot(options, gravity=gravity_in_base(options)))
+    arm = Dynamics(read_robot(options, limited=True, gravity=gravity_in_base(options)))
     chosen = {k: getattr(options, k) for k in ('payload', 'spread', 'samples', 'duration', 'seed')}
     began = time.perf_counter()
     with progress_bar(f'{options.samples} arms') as progress:

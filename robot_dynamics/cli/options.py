@@ -77,15 +77,15 @@ def add_robot(
         metavar='TABLE.csv',
         help='instead, a Denavit-Hartenberg table: a, alpha, d, theta, type, mass, com, inertia',
     )
-    parser.add_argument('--convention', choices=CONVENTIONS, help='of --dh')
+    parser.add_argument('--convention', choices=CONVENTIONS, help='letters of the table of --dh')
     parser.add_argument(
         '--package-path',
         action='append',
         default=[],
         type=folder,
         metavar='DIR',
-        help='folder with packages, or the folder of one: of meshes, and of $(find) in a .xacro '
-        '(repeatable)',
+        help='folder of packages, or of one package, where meshes and $(find) of a .xacro are '
+        'searched (repeatable)',
     )
 
 
@@ -138,8 +138,8 @@ def add_gravity(group: Any) -> None:
         (
             'base_orientation',
             'ROLL PITCH YAW',
-            'of the base in the frame of --gravity, rad (0 0 0; upside down: 3.141592653589793 '
-            '0 0)',
+            'orientation of the base in the frame of --gravity, rad (0 0 0; upside down: '
+            '3.141592653589793 0 0)',
         ),
     ):
         group.add_argument(
@@ -154,7 +154,7 @@ def add_gravity(group: Any) -> None:
 def add_graph(group: Any, awaited: str, when: str = '') -> None:
     """Add `--namespace` and `--timeout` of ROS topics to a parser or a group of it."""
     add = group.add_argument
-    add('--namespace', default='', help=f'{when}of the topics, such as left')
+    add('--namespace', default='', help=f'{when}namespace of the topics, such as left')
     add(
         '--timeout',
         type=positive,

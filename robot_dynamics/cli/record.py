@@ -26,7 +26,7 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `record`."""
     add = parser.add_argument
     add('bag', type=new_folder, help='a new rosbag2 folder')
-    add('--duration', type=positive, default=math.inf, help='s (until Ctrl-C)')
+    add('--duration', type=positive, default=math.inf, help='duration, s (until Ctrl-C)')
     add('--force', action='store_true', help='replace a recording in that folder')
     topics = parser.add_argument_group('the topics')
     add = topics.add_argument
@@ -37,7 +37,7 @@ def add_record_options(parser: argparse.ArgumentParser) -> None:
         nargs='*',
         default=COMMANDS,
         metavar='TOPIC',
-        help=f'those that are published ({", ".join(COMMANDS)})',
+        help=f'of those that are published ({", ".join(COMMANDS)})',
     )
     add_graph(topics, 'the first joint state')
 

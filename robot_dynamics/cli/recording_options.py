@@ -282,7 +282,7 @@ def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 
 def changed_robot(options: argparse.Namespace) -> RobotModel:
     """Return the model of a description with the changes of the options; print its warnings."""
-    return changed(read_robot(options, **reading(options)), options)
+    return changed(read_robot(options, limited=True, **reading(options)), options)
 
 
 def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | None:

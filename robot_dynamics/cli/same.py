@@ -39,15 +39,15 @@ def add_same_options(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         default=[],
         metavar='A=B',
-        help='joints of the two that are one (by name, words of names, or tree order)',
+        help='pairs of corresponding joints (by name, words of names, or tree order)',
     )
     add('--json', type=new_file, metavar='FILE', help='write all findings')
 
 
 def same_robot(options: argparse.Namespace) -> int:
-    """Print what differs between two descriptions of one robot, and the gravity torque it costs.
+    """Print how two descriptions of one robot differ, and the change of the gravity torques.
 
-    Exit code 0: they are the same, 1: they differ, 3: they are not one robot.
+    Exit code 0: they are the same robot. 1: they differ. 3: the joints do not correspond.
     """
     joints = dict(_pair(word) for word in options.joints)
     (first, of_a), (second, of_b) = (
@@ -98,7 +98,7 @@ def _model(
     one = argparse.Namespace(
         robot=file, xacro_arguments=arguments, package_path=options.package_path
     )
-    return read_robot(one, **chosen), []
+    return read_robot(one, limited=False, **chosen), []
 
 
 def _pair(word: str) -> tuple[str, str]:

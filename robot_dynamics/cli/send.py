@@ -20,16 +20,20 @@ def add_send_options(parser: argparse.ArgumentParser) -> None:
     add('motion', type=Path, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
     topics = parser.add_argument_group('the topics')
     add = topics.add_argument
-    add('--topic', default='joint_trajectory', help='of trajectories (joint_trajectory)')
-    add('--status', default='feedforward_node/status', help='(feedforward_node/status)')
+    add('--topic', default='joint_trajectory', help='topic of the trajectories (joint_trajectory)')
+    add(
+        '--status',
+        default='feedforward_node/status',
+        help='topic of the status (feedforward_node/status)',
+    )
     add_graph(topics, 'an answer of the node')
 
 
 def send_motion(options: argparse.Namespace) -> int:
-    """Send a motion to feedforward_node and follow it; exit code 1 if its end is not reached.
+    """Send a motion to feedforward_node and print its progress; exit code 1 if it fails.
 
-    The reason is printed: rejected, a tolerance violated, cancelled, replaced. Ctrl-C ends the
-    motion: the arm decelerates and is held. Needs ROS 2.
+    A failure is printed with its reason: rejected, a tolerance violated, cancelled, replaced.
+    Ctrl-C ends the motion: the arm decelerates and is held. Needs ROS 2.
     """
     with ros_needed('send'):
         from robot_dynamics.ros.graph_client import GraphClient

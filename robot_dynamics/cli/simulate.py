@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 
 import numpy as np
@@ -20,10 +21,11 @@ from robot_dynamics.cli.options import (
     positive,
     state,
 )
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import gravity_remark, read_robot
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.tables import write_curves
 from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.kinematics import unloaded_by_gravity
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Run,
@@ -41,9 +43,11 @@ def add_simulate_options(parser: argparse.ArgumentParser) -> None:
     add_state(parser)
     add_gravity(parser)
     add = parser.add_argument
-    add('--duration', type=positive, default=2.0, help='s (2)')
-    add('--time-step', type=positive, default=1e-3, help='s (0.001)')
-    add('--integrator', choices=sorted(INTEGRATORS), default='rk4', help='(rk4)')
+    add('--duration', type=positive, default=2.0, help='simulated time, s (2)')
+    add('--time-step', type=positive, default=1e-3, help='time step, s (0.001)')
+    add(
+        '--integrator', choices=sorted(INTEGRATORS), default='rk4', help='integration method (rk4)'
+    )
     add('--base-motion', help='YAML file of sines and ramps of the base (fixed)')
     add('--csv', type=new_file, help='file for time, positions and velocities')
     add('--picture', type=new_picture, help='figure file; needs matplotlib')
@@ -57,8 +61,8 @@ def add_simulate_options(parser: argparse.ArgumentParser) -> None:
 def simulate_robot(options: argparse.Namespace) -> int:
     """Simulate free motion from a state without torque, and print the drift of its energy.
 
-    Friction is omitted, so that only the integrator changes the energy; on a moving base weight
-    and inertial forces do, too, and no drift is printed.
+    Friction is omitted, so that only errors of the integrator change the energy. On a moving base,
+    weight and inertial forces change it as well, and no drift is printed.
     """
     steps = options.duration / options.time_step
     if not 0.5 < steps <= MAX_COUNT:  # rounded, at least one
@@ -78,6 +82,8 @@ def simulate_robot(options: argparse.Namespace) -> int:
         integrator=options.integrator,
         base_motion=base,
     )
+    if base is None and unloaded_by_gravity(model).all() and model.gravity.any():
+        print(f'note: {gravity_remark(model)}', file=sys.stderr)
     no_torque = np.zeros(arm.model.n)
     began = time.perf_counter()
     run = simulate(simulator, lambda *_: no_torque, options.duration)

@@ -57,7 +57,9 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add('file', type=Path, help='YAML file: one trajectory_msgs/msg/JointTrajectory')
     add_robot(parser, '--robot')
-    between = 'between points without velocities ({}); linear: the velocity steps at each'
+    between = (
+        'motion between points without velocities ({}); linear: the velocity steps at each point'
+    )
     add_parameter(add, '--interpolation', FeedforwardParameters, 'interpolation', between)
     add_robot_changes(parser)
     limits = parser.add_argument_group('the limits', 'narrower than those of the description')
@@ -71,22 +73,27 @@ def add_trajectory_options(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         help='unused share of the effort limits, for feedback and errors of the model (0)',
     )
-    step = 'in which drives take up a step of the velocity, s ({:g})'
+    step = 'time in which drives follow a step of the velocity, s ({:g})'
     add_parameter(add, '--corner-time', FeedforwardParameters, 'corner_time', step)
     result = parser.add_argument_group('the result')
     add = result.add_argument
-    add('--slow-down', type=new_file, metavar='OUT', help='write it at its largest feasible speed')
+    add(
+        '--slow-down',
+        type=new_file,
+        metavar='OUT',
+        help='write the motion at its largest feasible speed',
+    )
     fastest = 'write the fastest motion along its path, from rest to rest'
     add('--fastest', type=new_file, metavar='OUT', help=fastest)
-    add('--json', type=new_file, help='file for the figures')
+    add('--json', type=new_file, help='JSON file of the results')
     add('--picture', type=new_picture, help='figure file of the torques; needs matplotlib')
 
 
 def trajectory(options: argparse.Namespace) -> int:
     """Compare torques and velocities of a trajectory with the limits; exit code 1 if infeasible.
 
-    Torques are those between the points as well, with friction and payload. The largest feasible
-    speed scales the whole motion uniformly; gravity alone may allow none.
+    Torques include friction and payload, and are computed between the points as well. The largest
+    feasible speed is one factor for the whole motion; none where gravity alone exceeds a limit.
     """
     given = read_trajectory(options.file, options.interpolation)
     arm = Dynamics(_limited(changed_robot(options), options))

@@ -18,7 +18,7 @@ def add_validate_options(parser: argparse.ArgumentParser) -> None:
     add_gravity(parser)
     add = parser.add_argument
     add('--states', type=count(), default=100, help='number of random states (100)')
-    add('--seed', type=seed, default=0, help='of the random states (0)')
+    add('--seed', type=seed, default=0, help='seed of the random states (0)')
     add(
         '--tolerance',
         type=number(above=0.0, high=1.0),
@@ -45,7 +45,7 @@ def add_validate_options(parser: argparse.ArgumentParser) -> None:
 
 
 def validate_robot(options: argparse.Namespace) -> int:
-    """Compare a robot's dynamics with a reference engine.
+    """Compare a robot's dynamics with a physics engine.
 
     Exit code 1 if they differ, 3 if nothing was compared. The reference is PyBullet; where it is
     missing or changes an inertia of the URDF, MuJoCo or Pinocchio are used, and the report names

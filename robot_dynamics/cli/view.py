@@ -82,19 +82,28 @@ def add_view_options(parser: argparse.ArgumentParser) -> None:
         absent=f'{ROBOT}, or the robot_description of the recording or the topic',
     )
     add('--host', default=HOST, help=f'network interface ({HOST}: this machine only)')
-    add('--port', type=integer(0, MAX_PORT), default=PORT, help=f'({PORT}); 0: any free port')
+    add(
+        '--port',
+        type=integer(0, MAX_PORT),
+        default=PORT,
+        help=f'TCP port ({PORT}); 0: any free port',
+    )
     source = parser.add_mutually_exclusive_group()
     source.add_argument('--bag', type=Path, metavar='RUN', help='play a recording')
     source.add_argument('--live', action='store_true', help='follow ROS 2 topics')
     add_source(parser, 'with --bag: ')
-    add('--frame-prefix', default='', help='with --live: of link names in messages, as left/')
+    add(
+        '--frame-prefix',
+        default='',
+        help='with --live: prefix of link names in messages, such as left/',
+    )
     add_graph(parser, 'robot_description', 'with --live: ')
     add_robot_changes(parser)
     add_efforts(parser)
 
 
 def view(options: argparse.Namespace) -> int:
-    """Show a robot and its torques in the browser; needs viser, in the extra [view].
+    """Show a robot and its torques in the browser.
 
     The page has sliders for joints, payload and external force. Ctrl-C ends the program.
     """
@@ -166,7 +175,7 @@ def _source(options: argparse.Namespace) -> ViewSource:
     from robot_dynamics.view.joint_controls import JointControls
 
     options.robot = options.robot or ROBOT
-    model = read_robot(options, **reading(options))
+    model = read_robot(options, limited=True, **reading(options))
     return ViewSource(_first_state(model, options), robot_text(options), JointControls())
 
 

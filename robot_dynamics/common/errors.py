@@ -56,3 +56,7 @@ class FrameNotFound(RobotDynamicsError, KeyError):  # noqa: N818  (a public name
 
 class InertialWarning(UserWarning):
     """A link's mass or inertia tensor is physically inconsistent or missing."""
+
+
+class LimitsWarning(UserWarning):
+    """A joint has no position, velocity or effort limit; none is applied."""

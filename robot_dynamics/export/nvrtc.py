@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import install_line
 from robot_dynamics.export.functions import ExportError
 
 
@@ -77,4 +78,4 @@ def _library() -> ctypes.CDLL:
     found = ctypes.util.find_library('nvrtc')
     for file in [*sorted(files, key=len), *([found] if found else [])]:
         return ctypes.CDLL(file)
-    raise NvrtcMissing('NVRTC is not installed: pip install nvidia-cuda-nvrtc-cu12')
+    raise NvrtcMissing(f'NVRTC is not installed: {install_line("cuda")}')

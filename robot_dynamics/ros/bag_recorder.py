@@ -20,14 +20,10 @@ from typing import Any
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
-from robot_dynamics.identification.recordings.bag import (
-    METADATA,
-    REPAIR,
-    BagError,
-    rosbags_missing,
-)
+from robot_dynamics.identification.recordings.bag import METADATA, REPAIR, BagError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.graph_client import POLL, GraphClient, GraphError
 
@@ -267,11 +263,9 @@ def _remove(folder: Path) -> None:
 
 def _rosbags() -> tuple[Callable[[Path], Any], Any]:
     """Return a function that opens a new recording, and the message types."""
-    try:
+    with needed('bags', 'recordings are written by rosbags', BagError):
         from rosbags.rosbag2 import StoragePlugin, Writer
         from rosbags.typesys import Stores, get_typestore
-    except ImportError as error:
-        raise rosbags_missing('written', error) from error
     plugin = StoragePlugin.MCAP
     return (
         lambda folder: Writer(folder, version=Writer.VERSION_LATEST, storage_plugin=plugin),

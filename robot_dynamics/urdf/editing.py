@@ -265,7 +265,7 @@ def _elements(nested: Nested, margin: str) -> str:
 
 def written(value: ArrayLike, old: str = '') -> str:
     """Return the text of a number or vector; numbers that keep their value keep their digits."""
-    numbers = np.atleast_1d(np.asarray(value, dtype=float)).tolist()
+    numbers = (np.atleast_1d(np.asarray(value, dtype=float)) + 0.0).tolist()  # -0 becomes 0
     tokens: list[str] = re.findall(r'\S+', old)
     if len(tokens) != len(numbers):
         return ' '.join(map(repr, numbers))

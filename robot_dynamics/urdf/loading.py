@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.common.errors import InertialWarning, ModelError
+from robot_dynamics.common.errors import InertialWarning, LimitsWarning, ModelError
 from robot_dynamics.common.spatial import Array, pose
 from robot_dynamics.core.model.builder import build_tree
 from robot_dynamics.core.model.coordinates import friction_of_coordinates
@@ -56,6 +56,7 @@ from robot_dynamics.urdf.xacro_process import expanded
 
 MJCF = 'mujoco'  # root element
 ROUNDING = 1e-9  # of limits in rad or m
+LISTED = 3  # joints that a warning names
 
 
 def load_urdf(
@@ -94,7 +95,7 @@ def load_urdf(
         InertialWarning: an inertia is physically inconsistent, or a moving link has no mass or no
             <inertial>.
         UserWarning: the limits of a mimic joint narrow those of its leader.
-        UserWarning: a joint has no position, velocity or effort limit; none is applied.
+        LimitsWarning: a joint has no position, velocity or effort limit; none is applied.
         UserWarning: a .xacro file does not use an argument.
         UserWarning: the description was identified, with rotors or a friction law that are in the
             parameter file beside it.
@@ -241,8 +242,10 @@ def _robot(
         raise ModelError('; '.join(problems))
     for problem in problems:
         warnings.warn(f'robot {robot.name!r}: {problem}', InertialWarning, stacklevel=3)
-    for problem in (*remarks.sentences(), *_unlimited(model, tree.joints), *narrowed):
+    for problem in (*remarks.sentences(), *narrowed):
         warnings.warn(f'robot {robot.name!r}: {problem}', UserWarning, stacklevel=3)
+    for problem in _unlimited(model, tree.joints):
+        warnings.warn(f'robot {robot.name!r}: {problem}', LimitsWarning, stacklevel=3)
     return model
 
 
@@ -435,10 +438,20 @@ def _unlimited(model: RobotModel, joints: Mapping[str, Any]) -> Iterable[str]:
         'velocity': np.isinf(model.velocity_limit),
         'effort': np.isinf(model.effort_limit),
     }
-    lacking = [
-        f'{kind} of {", ".join(np.array(model.joint_names)[mask])}'
-        for kind, mask in kinds.items()
-        if mask.any()
-    ]
-    if lacking:
+    of_joints: dict[str, list[str]] = {}
+    for kind, mask in kinds.items():
+        names = [name for name, lacks in zip(model.joint_names, mask, strict=True) if lacks]
+        if names:
+            of_joints.setdefault(_short_list(names, model.n), []).append(kind)
+    if of_joints:
+        lacking = [f'{", ".join(kinds)} of {names}' for names, kinds in of_joints.items()]
         yield f'limits are not specified, so none is applied: {"; ".join(lacking)}'
+
+
+def _short_list(names: Sequence[str], n: int) -> str:
+    """Return up to LISTED names of n joints, and how many there are of more."""
+    if len(names) <= LISTED:
+        return ', '.join(names)
+    if len(names) == n:
+        return f'all {n} joints'
+    return f'{", ".join(names[: LISTED - 1])} and {len(names) - LISTED + 1} other joints'

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.resources import bundled_robots
+from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 from robot_dynamics.urdf.reader import MAX_BYTES
 
 CACHE = '~/.cache/robot_descriptions'  # of robot_descriptions, unless ROBOT_DESCRIPTIONS_CACHE
@@ -99,6 +100,11 @@ def named(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _unknown(file: Path, bundled: list[str], others: list[str]) -> str:
+    if file.name in TEXTBOOK_ROBOTS:
+        return (
+            'is a textbook robot without a URDF; derive, terms, compare and simulate take it, and '
+            'Python has it in robot_dynamics.core.model.robots'
+        )
     similar = sorted(name for name in others if name.startswith(file.name))
     if similar:
         return f'no robot has exactly this name; expected one of {_listed(similar)}'

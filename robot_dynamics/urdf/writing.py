@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -23,8 +24,10 @@ import numpy as np
 
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.files import write_files
+from robot_dynamics.common.reporting.numbers import decimals
 from robot_dynamics.common.spatial import Array, pose, rpy
 from robot_dynamics.common.yaml_text import parameters_text
+from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.core.model.robot_model import RATE_LIMITS, RobotModel
 from robot_dynamics.urdf.editing import edited, inertial_changes, written
 from robot_dynamics.urdf.reader import read_urdf
@@ -52,6 +55,7 @@ def write_urdf(model: RobotModel, file: str | os.PathLike[str] | None = None) ->
         ModelError: as `to_urdf`, or the name of the file does not end in .urdf.
         OSError: a file cannot be written; then neither is.
     """
+    model = without_dust(model)
     path = Path(f'{Path(model.name).name}.urdf' if file is None else os.fsdecode(file))
     if path.suffix != '.urdf':
         raise ModelError(f'the file is {str(path)!r}; expected a name that ends in .urdf')
@@ -76,6 +80,7 @@ def to_urdf(model: RobotModel, names: Sequence[str] | None = None) -> str:
         ModelError: a joint depends on several coordinates, no joint moves by a coordinate itself,
             a limit is 0, which means none in a URDF, or the reader rejects a name or a number.
     """
+    model = without_dust(model)
     robot = Element('robot', name=model.name)
     links = link_names(model)
     radii = radii_of(model)
@@ -102,6 +107,28 @@ def to_urdf(model: RobotModel, names: Sequence[str] | None = None) -> str:
     text = edited(tostring(robot, encoding='utf-8'), changes).decode()
     read_urdf(text)
     return f'{text}\n'
+
+
+def without_dust(model: RobotModel) -> RobotModel:
+    """Return the model with zeros and short decimals where they differ by rounding alone."""
+    size = max(float(np.abs(x).max(initial=0)) for x in (model.placement[:, :3, 3], model.com))
+
+    def placed(T: Array) -> Array:
+        parts = decimals(T[..., :3, :3], 1.0), decimals(T[..., :3, 3:], size)
+        return np.concatenate([np.concatenate(parts, axis=-1), T[..., 3:, :]], axis=-2)
+
+    inertia = [decimals(one, float(np.trace(one))) for one in model.inertia_com]
+    base = model.base
+    tensor = decimals(base.inertia_com, float(np.trace(base.inertia_com)))
+    return replace(
+        model,
+        base=Inertial(base.mass, decimals(base.com, size), tensor),
+        placement=placed(model.placement),
+        frame_placement=placed(model.frame_placement),
+        com=decimals(model.com, size),
+        inertia_com=np.array(inertia).reshape(-1, 3, 3),
+        gravity=decimals(model.gravity, float(np.abs(model.gravity).max())),
+    )
 
 
 # -- names ----------------------------------------------------------------------------------

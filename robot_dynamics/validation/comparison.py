@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.extras import install_line
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -254,6 +255,8 @@ class EngineComparison:
                 states=len(self._states.q),
                 cause='' if cause is None else cause.sentence(engine.version),
             )
+        if verdict is Verdict.NO_ENGINE:
+            notes.append(f'an engine is installed by {install_line("sim")}')
         return self._new_report(verdict, notes)
 
     def _results(self, name: str) -> Generator[None, None, tuple[ReferenceEngine, Results]]:

@@ -22,6 +22,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import needed
 
 
 class ServerError(RobotDynamicsError):
@@ -140,14 +141,9 @@ def _report_in_one_line() -> None:
 
 
 def _viser() -> Any:
-    try:
+    with needed('view', 'the view needs viser', ServerError):
         import rich
         import viser
-    except ImportError as error:
-        raise ServerError(
-            f'the view needs viser, which cannot be imported ({error}): pip install '
-            "'viser>=1.1,<1.2', or in a checkout pip install '.[view]'"
-        ) from error
     # Messages of the server on connections and at its end
     rich.get_console().quiet = True
     return viser

@@ -8,7 +8,9 @@ import pytest
 import robots
 
 from robot_dynamics import cli
+from robot_dynamics.check.examination import examine
 from robot_dynamics.check.findings import KINDS, SEVERITIES
+from robot_dynamics.check.picture import draw
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
@@ -207,3 +209,32 @@ def test_meshes_are_found_in_the_ament_index(run, tmp_path, monkeypatch):
     assert 'mesh-unresolved' in run(file)[1]
     monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'install'))
     assert 'mesh-unresolved' not in run(file)[1]
+
+
+def test_the_legend_of_a_picture_names_what_is_drawn(tmp_path):
+    text = PANDA.read_text()
+    bare = re.sub(r'<(visual|collision)>.*?</\1>', '', text, flags=re.DOTALL)
+    grams = re.sub(
+        r'(<mass value=")([\d.]+)', lambda m: f'{m[1]}{1e3 * float(m[2])}', text, count=3
+    )
+    boxes, warnings = 'bounding box of the geometry', 'inertia, warnings'
+    for number, (content, boxed, faulty) in enumerate(
+        ((text, True, False), (bare, False, False), (grams, True, True))
+    ):
+        file = tmp_path / f'{number}.urdf'
+        file.write_text(content)
+        figure = draw(examine(file))
+        labels = {label.get_text() for label in figure.axes[0].get_legend().get_texts()}
+        assert labels >= {'from joint to joint', 'inertia, no warning'}
+        assert (boxes in labels) == boxed
+        assert (warnings in labels) == faulty
+        assert 'inertia, errors' not in labels
+
+
+def test_a_repair_is_written_without_rounding_errors(run, tmp_path):
+    grams, out = tmp_path / 'grams.urdf', tmp_path / 'out.urdf'
+    text = PANDA.read_text()
+    assert 1225.9461 * 1e-3 != 1.2259461
+    grams.write_text(text.replace('value="1.225946"', 'value="1225.9461"'))
+    run(grams, '--fix', out)
+    assert out.read_text() == text.replace('value="1.225946"', 'value="1.2259461"')

@@ -14,8 +14,10 @@ import pytest
 import robots
 import urdf_text
 import yaml
+from verbs import verbs
 
 from robot_dynamics import cli
+from robot_dynamics.cli import commands
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.urdf.loading import load_urdf
@@ -80,12 +82,29 @@ def test_terms_are_those_of_the_library(run):
     M, C, g = Dynamics(load_urdf(ELBOW)).terms(q, qd)
     parts = dict(part.split('\n', 1) for part in output.strip().split('\n\n'))
     for title, value in (
-        ('mass matrix M', M),
-        ('Coriolis matrix C', C),
-        ('Coriolis torque C qd', C @ qd),
-        ('gravity torque g', g),
+        ('mass matrix M, kg m^2', M),
+        ('Coriolis matrix C, kg m^2/s', C),
+        ('Coriolis torque C qd, N m', C @ qd),
+        ('gravity torque g, N m', g),
     ):
         assert np.allclose(numbers(parts[title]), np.ravel(value), rtol=0, atol=1e-6)
+
+
+def test_terms_of_a_prismatic_joint_have_its_units(run):
+    _, output, _ = run('terms', 'scara_rrp')
+    assert 'mass matrix M, kg m^2 (kg m: row or column of quill; kg: both)\n' in output
+    assert 'gravity torque g, N m (N: quill)\n' in output
+
+
+def test_terms_have_no_negative_zeros_and_digits_of_small_robots(run, tmp_path):
+    _, output, _ = run('terms', 'panda', '--qd', 0, 0.1, 0, 0, 0, 0, 0)
+    assert not re.search(r'-0\.(?!\d)', output)
+    small = tmp_path / 'small.urdf'
+    small.write_text(re.sub(r'value="([\d.]+)"', r'value="\1e-9"', Path(ELBOW).read_text()))
+    g = Dynamics(load_urdf(small)).gravity_torque([0, 0])
+    _, output, _ = run('terms', small)
+    shown = numbers(output.partition('gravity torque g, N m\n')[2])
+    np.testing.assert_allclose(shown, g, rtol=1e-5)
 
 
 def test_a_wrong_number_of_positions_is_one_line(run):
@@ -357,7 +376,7 @@ def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, mon
     code, output, errors = run(verb, ELBOW, '--picture', 'x.png')
     assert (code, output) == (2, '')
     assert 'figures need matplotlib' in errors
-    assert errors.endswith('pip install matplotlib\n')
+    assert errors.endswith("pip install matplotlib rich, or in a checkout pip install '.[demo]'\n")
 
 
 @pytest.mark.slow
@@ -440,6 +459,20 @@ def test_every_verb_has_help(verb, capsys):
     with pytest.raises(SystemExit, match='0'):
         cli.main([*verb, '--help'])
     assert 'usage: robot-dynamics' in capsys.readouterr().out
+
+
+def test_help_shows_each_verb_in_one_group(capsys):
+    assert sorted(name for group in commands.GROUPS for name in group.verbs) == sorted(verbs())
+    with pytest.raises(SystemExit, match='0'):
+        cli.main(['--help'])
+    shown = capsys.readouterr().out
+    for group in commands.GROUPS:
+        assert f'{group.title}:' in shown
+        assert f'First: {group.first}' in shown
+        assert group.first.split()[1] in group.verbs
+        assert re.findall(r'^  ([a-z-]+) {2,}[A-Z]', shown.partition(f'{group.title}:')[2], re.M)[
+            : len(group.verbs)
+        ] == list(group.verbs)
 
 
 def without_ros(*arguments):

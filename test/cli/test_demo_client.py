@@ -103,6 +103,16 @@ def test_the_summary_holds_the_figures_of_both_runs(tmp_path):
     assert found['missed_commands'] == 3
     assert found['verdict_notes'] == ['a']
     assert found['still_joints'] == ['joint2']
+    late = record()
+    late.rows['torque'][3] = Row(3 * STEP, 6 * STEP + 501_000_000, [0.0, 0.0])
+    (_, note) = summarize(robot, motion, [record(), late], reports)['verdict_notes']
+    assert note.startswith(
+        'the machine is too busy for the rate of the demo: a torque came 0.501 s'
+    )
+    gap = record(duration=1.0)
+    gap.rows['inertia'] = [row for row in gap.rows['inertia'] if not 100 < row.stamp / STEP < 800]
+    (_, note) = summarize(robot, motion, [record(), gap], reports)['verdict_notes']
+    assert note.endswith('dynamics_node published no terms for 0.7 s of the motion')
     silent = [record(residual=False)] * 2
     assert summarize(robot, motion, silent, {})['pybullet_residual_rel'] is None
 

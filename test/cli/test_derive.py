@@ -3,9 +3,12 @@
 
 import sys
 
+import numpy as np
 import pytest
 
 from robot_dynamics import cli
+from robot_dynamics.core.model import robots
+from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
 from robot_dynamics.textbook import derive
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -57,4 +60,25 @@ def test_without_sympy(run, monkeypatch):
     monkeypatch.setitem(sys.modules, 'sympy', None)
     code, _, errors = run('planar_2r')
     assert code == 2
-    assert errors.endswith('pip install sympy\n')
+    assert errors.endswith("pip install sympy, or in a checkout pip install '.[derive]'\n")
+
+
+@pytest.mark.parametrize('name', robots.TEXTBOOK_ROBOTS)
+def test_textbook_robots_are_known_by_name(run, name):
+    code, output, _ = run(name, '--as', 'python')
+    assert code == 0
+    module = {}
+    exec(output, module)
+    model = robots.TEXTBOOK_ROBOTS[name]()
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, model.n))
+    expected = inverse_dynamics(model, q, qd, qdd)
+    np.testing.assert_allclose(module['inverse_dynamics'](q, qd, qdd), expected, atol=1e-12)
+
+
+def test_gravity_of_a_textbook_robot_is_an_option(run):
+    assert 'g_{1}(q) &= 0' in run('point_mass_2r', '--gravity', '0', '0', '-9.81')[1]
+
+
+def test_a_textbook_robot_has_no_urdf(capsys):
+    assert cli.main(['check', 'five_bar']) == 2
+    assert 'five_bar: is a textbook robot without a URDF; derive' in capsys.readouterr().err

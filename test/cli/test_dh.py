@@ -61,7 +61,10 @@ def test_a_table_is_checked_and_nothing_is_wrong(table, run):
     code, shown, errors = run('check', '--dh', table, '--convention', 'standard', '--strict')
     assert (code, errors) == (0, '')
     assert 'arm: 2 joints, 2 moving bodies of 4.5 kg' in shown
-    assert '0 errors, 0 warnings' in shown
+    assert shown.endswith(
+        'no faults found; 2 things cannot be checked without --reference OTHER.urdf: sign of 2 '
+        'joint axes, kg or pounds of 2 masses\n'
+    )
 
 
 def test_a_table_is_derived(table, run):
@@ -98,3 +101,16 @@ def test_a_wrong_cell_is_named_with_its_file_and_option(table, run):
     code, _, errors = run('terms', '--dh', table, '--convention', 'standard')
     assert code == 2
     assert errors.startswith(f"robot-dynamics: --dh {table}: row 1: alpha is 'right'; it must be")
+
+
+@pytest.mark.parametrize('verb', ['terms', 'derive', 'compare'])
+def test_verbs_that_apply_no_limits_do_not_warn_of_them(verb, run, table):
+    code, _, errors = run(verb, '--dh', table, '--convention', 'standard')
+    assert code == 0
+    assert 'limits' not in errors
+
+
+def test_a_verb_that_applies_limits_warns_in_one_line(run, table):
+    _, _, errors = run('gains', '--dh', table, '--convention', 'standard')
+    assert errors.count('velocity, effort of joint1, joint2') == 1
+    assert errors.count('\n') == 1

@@ -51,7 +51,7 @@ def turned(arm):
 
 def torques(output):
     """Return g of the output of `terms`."""
-    text = output.partition('gravity torque g\n')[2].partition(']')[0]
+    text = output.partition('gravity torque g, N m\n')[2].partition(']')[0]
     return np.array([float(word) for word in re.findall(r'-?\d+\.\d*', text)])
 
 
@@ -175,11 +175,11 @@ def test_terms_names_the_joints_without_gravity_torque(run, arm, words, remark):
 def test_a_table_with_vertical_axes_names_the_options(run, tmp_path):
     (tmp_path / 'arm.csv').write_text(TABLE)
     words = ('--dh', tmp_path / 'arm.csv', '--convention', 'standard')
-    told = 'joint1, joint2 have g = 0: their axes are parallel to gravity; for an arm that'
-    for verb in ('terms', 'check', 'derive'):
+    remark = 'joint1, joint2 have g = 0: their axes are parallel to gravity; for a'
+    for verb in ('terms', 'check', 'derive', 'simulate'):
         output = ''.join(run(verb, *words)[1:])
-        assert told in output
-        assert output.count('--base-orientation ROLL PITCH YAW or --gravity X Y Z') == 1
+        assert remark in output
+        assert output.count('for a vertical plane of motion: --gravity 0 -9.81 0') == 1
         assert 'g = 0' not in ''.join(run(verb, *words, '--gravity', 0, -9.81, 0)[1:])
 
 

@@ -121,6 +121,7 @@ def test_the_search_finds_the_number_of_an_equation(site, number, page):
     [
         ('payload', 'guides/payloads.html'),
         ('getting started', 'start/install.html#getting-started'),
+        ('gravity compensation', 'guides/feedforward.html#gravity-compensation'),
     ],
 )
 @pytest.mark.skipif(not (browser.CHROMIUM and browser.DRIVER), reason='needs Chromium')

@@ -471,6 +471,53 @@ def test_spong_sum_over_the_particles(state):
     assert fails(virtual_work.generalized_forces(split, q, up_to_n), expected)
 
 
+@every_state
+def test_spong_angular_acceleration_is_the_derivative_of_omega(state):
+    """Claimed: alpha_i is in general not d omega_i/dt, both in the axes of frame i."""
+    q, qd, qdd = state
+
+    def omega(t, own_axes):
+        """Angular velocity of the last link, in its axes or in those of the base."""
+        position, velocity = q + qd * t + qdd * t**2 / 2, qd + qdd * t
+        poses = kin.body_poses(CHAIN, position)
+        w = kin.com_jacobians(CHAIN, poses)[-1][:3] @ velocity
+        return poses[-1][:3, :3].T @ w if own_axes else w
+
+    R = kin.body_poses(CHAIN, q)[-1][:3, :3]
+    alpha = R.T @ derivative(lambda t: omega(t, False), 10.0)
+    assert holds(derivative(lambda t: omega(t, True), 10.0), alpha, 1e-9)
+
+
+@every_state
+def test_spong_skew_symmetry_needs_no_christoffel_symbols(state):
+    """Claimed: dD/dt - 2 C is skew-symmetric only if C is that of the Christoffel symbols."""
+    q, qd, _ = state
+    christoffel = euler_lagrange.coriolis_matrix(CHAIN, q, qd)
+    # S is skew-symmetric and S qd = 0: it acts in the plane of two vectors normal to qd.
+    u, v = np.linalg.svd(qd[None])[2][1:3]
+    S = np.outer(u, v) - np.outer(v, u)
+    for C in (closed_form_matrix.coriolis_matrix_skew(CHAIN, q, qd), christoffel + S):
+        N = mass_matrix_rate(q, qd) - 2 * C
+        assert holds(N + N.T, np.zeros((6, 6)), 1e-11)
+        assert holds(C @ qd, christoffel @ qd, 1e-11)
+        assert fails(C, christoffel)
+
+
+def test_spong_the_integral_of_power_is_the_energy_supplied():
+    """Claimed: the integral of qd^T tau is the energy that the system produces."""
+    t = np.linspace(0.0, 1.0, 2001)
+    turn, rate, change = t**2 * (3 - 2 * t), 6 * t * (1 - t), 6 - 12 * t
+    angle = np.array([np.pi / 2, 0.3])
+    # From rest, stretched out horizontally, to rest, upright.
+    motion = [np.outer(x, angle) for x in (turn, rate, change)]
+    tau = np.array([ARM.inverse_dynamics(*x) for x in zip(*motion, strict=True)])
+    supplied = simpson((tau * motion[1]).sum(axis=1), x=t)
+    gained = ARM.potential_energy(motion[0][-1]) - ARM.potential_energy(motion[0][0])
+    assert gained > 10.0
+    assert holds(supplied, gained, 1e-9)
+    assert fails(-supplied, gained)
+
+
 def test_milicevic_newton_euler_gives_torques_alone():
     """Printed in the conclusion: Newton-Euler retains the structure of the equations of motion."""
     for recursion in (newton_euler_base_frame, newton_euler_link_frame):

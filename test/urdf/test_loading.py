@@ -12,7 +12,7 @@ import urdf_text
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from robot_dynamics.common.errors import InertialWarning, ModelError
+from robot_dynamics.common.errors import InertialWarning, LimitsWarning, ModelError
 from robot_dynamics.common.spatial import axis_rotation, pose, rotation_rpy
 from robot_dynamics.core.model.inertia import Inertial, combined, transformed
 from robot_dynamics.core.model.robots import random_tree
@@ -343,7 +343,15 @@ def test_unspecified_limits_are_infinite_and_give_one_warning(limit, kinds):
         ('effort', np.isinf(model.effort_limit)),
     ):
         assert infinite == (kind in kinds)
-        assert (f'{kind} of j1' in str(caught[0].message)) == (kind in kinds)
+        assert (kind in str(caught[0].message)) == (kind in kinds)
+    assert str(caught[0].message).endswith(f'{", ".join(kinds)} of j1')
+
+
+def test_missing_limits_of_many_joints_are_one_short_line():
+    with pytest.warns(LimitsWarning) as caught:
+        parse_urdf(urdf_text.chain(*[''] * 9))
+    (warning,) = caught
+    assert str(warning.message).endswith('applied: position, velocity, effort of all 9 joints')
 
 
 def test_a_good_robot_gives_no_warning():

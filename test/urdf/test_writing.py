@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """URDF of a model: what is read back is the same robot, by its own functions and by Pinocchio."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from robot_dynamics.formulations.newton_euler_link_frame import inverse_dynamics
 from robot_dynamics.ros.parameter_files import read_parameters
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.urdf.geometry.shapes import link_shapes
+from robot_dynamics.urdf.mjcf.writing import to_mjcf
 from robot_dynamics.urdf.reader import xml_root
 from robot_dynamics.urdf.writing import to_urdf
 
@@ -324,3 +326,17 @@ def test_drawn_bodies_have_the_density_of_links(tmp_path):
 def test_what_a_urdf_cannot_hold_is_rejected(model, message):
     with pytest.raises(rd.ModelError, match=message):
         to_urdf(model)
+
+
+def test_rounding_errors_are_not_written(tmp_path):
+    table = tmp_path / 'arm.csv'
+    table.write_text(
+        'a, alpha, d, theta, type, mass, com, inertia\n'
+        '0, pi/2, 0.4, 0, revolute, 3, 0 -0.2 0, 0.04 0.04 0.01\n'
+        '0.4, 0, 0.1, pi/2, revolute, 2, -0.2 0 0, 0.001 0.03 0.03\n'
+        '0.3, -pi/2, 0, pi, revolute, 1, -0.1 0 0, 0.0003 0.01 0.01\n'
+    )
+    model = rd.load_dh(table, convention='standard')
+    assert_same(model)
+    for text in (to_urdf(model), to_mjcf(model)):
+        assert not re.search(r'-0\.0\b|\de-1[5-9]|\d\.\d*0000\d|\d\.\d*99999', text)

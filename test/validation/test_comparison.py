@@ -531,6 +531,7 @@ def test_without_any_engine_nothing_is_compared(tmp_path, monkeypatch):
     assert report.verdict is Verdict.NO_ENGINE
     assert report.exit_code == 3
     assert report.notes[0] == 'no PyBullet: No module pybullet'
+    assert 'pip install mujoco' in report.notes[-1]
     assert 'NO ENGINE: arm' in str(report)
 
 

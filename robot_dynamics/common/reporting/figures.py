@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.files import write_file
 
 RESOLUTION = 120  # dots per inch
@@ -127,10 +128,6 @@ def animation_writer(file: Path, frames_per_second: int) -> Any:
 
 
 def _figure_class() -> Any:
-    try:
+    with needed('demo', 'figures need matplotlib', MatplotlibMissing):
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MatplotlibMissing(
-            f'figures need matplotlib, which cannot be imported ({error}): pip install matplotlib'
-        ) from error
     return Figure

@@ -4,8 +4,26 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
 
 NEGLIGIBLE = 1e-9  # shown as 0: rounding of sums of numbers near 1
+ROUNDING = 4 * np.finfo(float).eps  # relative, of a few operations
+
+
+def decimals(values: Any, size: float = 0.0) -> np.ndarray:
+    """Return numbers without their rounding errors: 0.2 for 0.20000000000000004, 0 for -0.
+
+    Args:
+        values: of any shape.
+        size: of the numbers that belong together; what is within rounding of it is 0.
+    """
+    exact = np.asarray(values, dtype=float)
+    short = np.array([float(f'{x:.12g}') for x in exact.flat]).reshape(exact.shape)
+    with np.errstate(invalid='ignore'):  # infinity minus itself
+        same = np.abs(short - exact) <= ROUNDING * np.abs(exact)
+    return np.where(np.abs(exact) <= ROUNDING * size, 0.0, np.where(same, short, exact)) + 0.0
 
 
 def plural(count: int, noun: str, nouns: str = '') -> str:

@@ -19,6 +19,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -202,6 +203,20 @@ def five_bar(
             pose(np.eye(3), -l2 * X),
         ],
     )
+
+
+# Robots without a description, which commands know by name.
+TEXTBOOK_ROBOTS: dict[str, Callable[[], RobotModel]] = {
+    make.__name__: make
+    for make in (
+        vertical_particle,
+        geared_link,
+        cartesian_arm,
+        point_mass_2r,
+        remote_elbow,
+        five_bar,
+    )
+}
 
 
 # -- PUMA 560 ------------------------------------------------------------------------------

@@ -19,17 +19,20 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.experimental.buffer_callback import buffer_callback
 
 from robot_dynamics.codegen.calls.arguments import leading_shape
 from robot_dynamics.common.errors import ShapeError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import DEFAULT_INTEGRATOR, Dynamics
 from robot_dynamics.export.interop import differentiable
 from robot_dynamics.export.interop.differentiable import Differentiable
+
+with needed('jax', 'functions of JAX need JAX'):
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental.buffer_callback import buffer_callback
 
 Outputs = Sequence[Array | None]
 

@@ -16,11 +16,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
+from robot_dynamics.common.extras import needed
 from robot_dynamics.core.dynamics import DEFAULT_INTEGRATOR, Dynamics
 from robot_dynamics.export.interop import differentiable
 from robot_dynamics.export.interop.differentiable import Differentiable
+
+with needed('torch', 'functions of PyTorch need PyTorch'):
+    import torch
 
 
 def inverse_dynamics(arm: Dynamics, *, payload: str | None = None) -> Callable[..., torch.Tensor]:

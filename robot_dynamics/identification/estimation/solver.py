@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import needed
+
+NEEDS = 'identification needs cvxpy, clarabel and threadpoolctl, one of'
 
 
 class SolverError(RobotDynamicsError, RuntimeError):
@@ -16,11 +19,9 @@ class SolverError(RobotDynamicsError, RuntimeError):
 
 def solver() -> Any:
     """Return cvxpy, with clarabel installed. Raises SolverError if either is missing."""
-    try:
+    with needed('identify', NEEDS, SolverError):
         import cvxpy  # isort: skip
         import clarabel  # noqa: F401
-    except ImportError as error:
-        raise _missing(error) from error
     return cvxpy
 
 
@@ -31,16 +32,7 @@ def single_thread() -> Iterator[None]:
     Raises:
         SolverError: threadpoolctl is not installed.
     """
-    try:
+    with needed('identify', NEEDS, SolverError):
         from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise _missing(error) from error
     with threadpool_limits(limits=1):
         yield
-
-
-def _missing(error: ImportError) -> SolverError:
-    return SolverError(
-        f'identification needs cvxpy, clarabel and threadpoolctl; one cannot be imported '
-        f"({error}): in a checkout pip install '.[identify]'"
-    )

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
 from robot_dynamics.identification.recordings.recording import (
@@ -224,19 +225,9 @@ def regular(file: Path) -> Path:
 
 
 def _opened(file: Path) -> Any:
-    try:
+    with needed('bags', 'recordings are read by rosbags', BagError):
         from rosbags.rosbag2 import Reader
-    except ImportError as error:
-        raise rosbags_missing('read', error) from error
     return Reader(file)
-
-
-def rosbags_missing(done: str, error: ImportError) -> BagError:
-    """Return the error that recordings cannot be read or written."""
-    return BagError(
-        f'recordings are {done} by rosbags, which cannot be imported ({error}): pip install '
-        "rosbags, or in a checkout pip install '.[bags]'"
-    )
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.common.errors import RobotDynamicsError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.reporting.figures import plain, save, sheet
 from robot_dynamics.common.reporting.tables import aligned
 from robot_dynamics.common.spatial import Array
@@ -229,13 +230,8 @@ def local_cluster(processes: int) -> Iterator[Executor]:
     Raises:
         ClusterMissing: Dask is not installed.
     """
-    try:
+    with needed('cluster', "a cluster needs Dask's distributed", ClusterMissing):
         dask: Any = importlib.import_module('distributed')
-    except ImportError as error:
-        raise ClusterMissing(
-            f"Dask's distributed cannot be imported ({error}): pip install distributed, or in a "
-            "checkout pip install '.[cluster]'"
-        ) from error
     with (
         dask.LocalCluster(
             n_workers=processes, threads_per_worker=1, dashboard_address=None

@@ -11,6 +11,7 @@ from itertools import combinations_with_replacement, product
 from typing import Any
 
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.textbook.derivation import writing
 from robot_dynamics.textbook.derivation.linear_form import linear_form
@@ -246,12 +247,8 @@ def derive(
 
     Source: Spong, Hutchinson and Vidyasagar, section 6.3, (6.51)-(6.68).
     """
-    try:
+    with needed('derive', 'derivations need SymPy', SympyMissing):
         import sympy  # noqa: F401
-    except ImportError as error:
-        raise SympyMissing(
-            f'derivations need SymPy, which cannot be imported ({error}): pip install sympy'
-        ) from error
     if notation not in NOTATIONS:
         raise ModelError(f'notation is {notation!r}; expected one of {", ".join(NOTATIONS)}')
     most = LARGEST_WITH_NUMBERS if numbers else LARGEST

@@ -7,6 +7,7 @@ import re
 import textwrap
 from typing import Any, Protocol
 
+from robot_dynamics.common.reporting.numbers import decimals
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.textbook.derivation.notations import Notation
 from robot_dynamics.textbook.derivation.symbolic_terms import Parameter
@@ -225,7 +226,7 @@ def python(derived: Expressions) -> str:
     name = notation.q[0]
     positions = f'    {q} = {name}'
     velocities = f'    {qd} = {name}d'
-    values = [f'{symbol} = {value!r}' for symbol, value in derived.values.items()]
+    values = [f'{symbol} = {decimals(value)}' for symbol, value in derived.values.items()]
     values = ['', *values] if values else []
     h = [_wrapped(f'{symbol} = ({_code(x)})', 4) for symbol, x in derived.h.items()]
     return '\n'.join(
@@ -286,6 +287,10 @@ def _matrix(M: Any) -> list[str]:
 
 
 def _code(expression: Any) -> str:
-    import sympy
+    from sympy.printing.pycode import PythonCodePrinter
 
-    return str(sympy.pycode(expression, fully_qualified_modules=False))
+    class Printer(PythonCodePrinter):  # type: ignore[misc]
+        def _print_Float(self, number: Any) -> str:
+            return str(decimals(float(number)))
+
+    return str(Printer({'fully_qualified_modules': False}).doprint(expression))

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.spatial import Array, inverse_pose, pose, quaternion_rotation
 from robot_dynamics.urdf.deviations import root_tag
 from robot_dynamics.urdf.robot_files import contents_of
@@ -92,13 +93,8 @@ def engine() -> Any:
     Raises:
         MujocoMissing: it is not installed.
     """
-    try:
+    with needed('mujoco', 'MJCF files need MuJoCo', MujocoMissing):
         import mujoco
-    except ImportError as error:
-        raise MujocoMissing(
-            f'MJCF files need MuJoCo, which cannot be imported ({error}): pip install mujoco, or '
-            "in a checkout pip install '.[mujoco]'"
-        ) from error
     return mujoco
 
 

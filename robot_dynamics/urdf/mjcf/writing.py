@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.files import write_file
+from robot_dynamics.common.reporting.numbers import decimals
 from robot_dynamics.common.spatial import Array, inverse_pose, quaternion
 from robot_dynamics.core.model.inertia import Inertial, consistent, inconsistency
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -27,7 +28,14 @@ from robot_dynamics.urdf.editing import written
 from robot_dynamics.urdf.mjcf.compiling import engine
 from robot_dynamics.urdf.mjcf.coordinates import FAR
 from robot_dynamics.urdf.mjcf.loading import HOME
-from robot_dynamics.urdf.writing import UrdfJoint, joints_of, lines_of, link_names, radii_of
+from robot_dynamics.urdf.writing import (
+    UrdfJoint,
+    joints_of,
+    lines_of,
+    link_names,
+    radii_of,
+    without_dust,
+)
 
 # MuJoCo changes no inertia then, and reads no limit that is not written.
 COMPILER = {
@@ -135,6 +143,7 @@ def to_mjcf(model: RobotModel) -> str:
             itself; limits are equal or an effort is 0, which limit nothing in MuJoCo.
     """
     _reject_lost_limits(model)
+    model = without_dust(model)
     root = Element('mujoco', model=model.name)
     SubElement(root, 'compiler', COMPILER)
     SubElement(root, 'option', gravity=written(model.gravity))
@@ -207,13 +216,13 @@ def _is_passed(model: RobotModel, i: int) -> bool:
 def _place(element: Element, T: Array) -> None:
     """Set the position and orientation of an element."""
     element.set('pos', written(T[:3, 3]))
-    element.set('quat', written(np.roll(quaternion(T[:3, :3]), 1)))
+    element.set('quat', written(decimals(np.roll(quaternion(T[:3, :3]), 1), 1.0)))
 
 
 def _add_joint(body: Element, model: RobotModel, joint: UrdfJoint, T: Array) -> None:
     """Add a joint of a body, in whose frame it has the pose T."""
     kind = 'hinge' if joint.kind == 'revolute' else 'slide'
-    values = {'type': kind, 'axis': written(T[:3, :3] @ joint.axis)}
+    values = {'type': kind, 'axis': written(decimals(T[:3, :3] @ joint.axis, 1.0))}
     values |= {'pos': written(T[:3, 3])} if T[:3, 3].any() else {}
     k = joint.coordinate
     if not joint.mimics:

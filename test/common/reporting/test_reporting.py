@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from robot_dynamics.common.reporting.json_files import write_json
-from robot_dynamics.common.reporting.numbers import measured, plural, three_digits
+from robot_dynamics.common.reporting.numbers import decimals, measured, plural, three_digits
 from robot_dynamics.common.reporting.tables import aligned, print_table, write_curves
 
 
@@ -79,3 +79,10 @@ def test_json_of_arrays_without_infinities(tmp_path):
         'numbers': [None, 3, True, None, 'inf'],
         'nested': [{'value': None}],
     }
+
+
+def test_decimals_have_no_rounding_errors():
+    values = [0.1 + 0.2, -0.0, 1 / 3, 5.55e-18, 2.5e-7, -np.inf]
+    shown = decimals(values, 1e-2)
+    assert repr(shown.tolist()) == f'[0.3, 0.0, {1 / 3!r}, 0.0, 2.5e-07, -inf]'
+    assert decimals(5.55e-18) == 5.55e-18  # alone it is a number
