@@ -54,6 +54,7 @@ DEPENDENCIES = {
     'rcl_interfaces': ('rcl_interfaces', 'ros-jazzy-rclpy'),
     'rclpy': ('rclpy', 'ros-jazzy-rclpy'),
     'rich': ('python3-rich', 'rich'),
+    'pyarrow': (None, 'pyarrow'),
     'rosbags': (None, 'rosbags'),
     'rosgraph_msgs': ('rosgraph_msgs', 'ros-jazzy-rosgraph-msgs'),
     'scipy': ('python3-scipy', 'scipy'),

@@ -18,6 +18,7 @@ PACKAGES = {
     'derive': 'sympy',
     'identify': 'cvxpy clarabel threadpoolctl',
     'jax': 'jax',
+    'lerobot': 'pyarrow',
     'mujoco': 'mujoco',
     'sim': 'mujoco',  # the engine with a wheel for every platform
     'torch': 'torch',

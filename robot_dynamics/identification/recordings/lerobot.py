@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.extras import needed
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.identification.recordings.bag import BagError
@@ -112,14 +113,9 @@ def _names(path: Path) -> tuple[str, ...]:
 
 def _columns(file: Path, width: int) -> tuple[Array, Array, Array, Array]:
     """Return time (k,), episode (k,), state and action (k, width) of a file. Raises BagError."""
-    try:
+    with needed('lerobot', 'LeRobot data sets are read by pyarrow', BagError):
         from pyarrow import ArrowException
         from pyarrow.parquet import read_table
-    except ImportError as error:
-        raise BagError(
-            f'LeRobot data sets are read by pyarrow, which cannot be imported ({error}): pip '
-            "install pyarrow, or in a checkout pip install '.[lerobot]'"
-        ) from error
     try:
         table: Any = read_table(file, columns=[TIME, EPISODE, STATE, ACTION])
         time, episode, state, action = (
