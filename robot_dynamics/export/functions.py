@@ -160,7 +160,6 @@ def _function(
 ) -> Function:
     own = STEPS.get(name) or ALGORITHMS[name]
     at = frame if own.at_frame else None
-    made = _made(arm, name, at, loops)
     documentation = STEPS[name].documentation if name in STEPS else _documentation(name)
     used = _used(arm, name, at, varied)
     if used:
@@ -168,6 +167,8 @@ def _function(
         lines = ''.join(f'\n    {MEANING[key].format(plain(str(varied.link)))}' for key in used)
         before, result, after = documentation.partition('\nResult:')
         documentation = before + lines + result + after
+    else:
+        made = _made(arm, name, at, loops)
     program = made.kernels.program
     if isinstance(program, Program) and len(program.nodes) > MOST_NODES:
         raise ExportError(
@@ -216,6 +217,8 @@ def _in_loops(arm: Dynamics, name: str) -> CompiledFunction:
 def _with_inputs(arm: Dynamics, name: str, at: str | None, varied: _Varied) -> CompiledFunction:
     """Return the program of a function with more inputs, as a straight line."""
     options = () if at is None else (at,)
+    if at is not None:
+        arm.tree.frame(at)
     variable, link = varied.variable, varied.link
     own: dict[str, int]
     result: type[Any] | None
