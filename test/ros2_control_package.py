@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages of `export --language ros2_control`, compiled without ROS behind a fake of its classes."""
+"""Packages of `export --language ros2_control`, compiled on a fake of the classes of ROS."""
 
 import subprocess
 from pathlib import Path

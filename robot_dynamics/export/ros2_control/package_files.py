@@ -3,7 +3,7 @@
 
 Marks of the templates, such as `@package@`, are replaced once each, so that text of a model is
 never read as a mark. Text of a model is filtered where it is written: `plain` in comments and XML,
-`c_string` in C++, `yaml_text` in YAML.
+`c_string` in C++, `parameters_text` in YAML, `quoteattr` in the description.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from importlib import resources
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
-from robot_dynamics.common.yaml_text import yaml_text
+from robot_dynamics.common.yaml_text import parameters_text
 from robot_dynamics.control import Gains, pd_gains
 from robot_dynamics.control.control_laws import obstacle_of_impedance
 from robot_dynamics.control.start_posture import start_posture
@@ -30,7 +31,8 @@ CONTROLLER, TRAJECTORIES = 'dynamics', 'arm_controller'  # names of the controll
 REFERENCES = ['position', 'velocity', 'acceleration']
 DIGITS = 4  # significant, of the gains
 
-# Templates by the file that is written; `include` and `src` are told from the name.
+# Files that are written, each from its template; that of a launch file ends in `.in`, as it is no
+# module here.
 TEMPLATES = (
     *('package.xml', 'CMakeLists.txt', 'README.md', 'controller.xml'),
     *('include/model.hpp', 'include/law.hpp', 'include/contact.hpp'),
@@ -75,11 +77,15 @@ def ros2_control_files(
     files = {f'{include}/{name}.h': header, 'test/cases.hpp': cases}
     files['config/controllers.yaml'] = _controllers(arm.model, package, gains, urdf is not None)
     for file in TEMPLATES if urdf is None else TEMPLATES + SIMULATION:
-        text = resources.files(__package__).joinpath('templates', *file.split('/')).read_text()
-        files[file.replace('include', include)] = _filled(text, marks)
+        files[file.replace('include', include)] = _filled(_template(file), marks)
     if urdf is not None:
         files['urdf/arm.urdf'] = _description(arm, urdf, package)
     return files
+
+
+def _template(file: str) -> str:
+    name = f'{file}.in' if file.endswith('.py') else file
+    return resources.files(__package__).joinpath('templates', *name.split('/')).read_text('utf-8')
 
 
 def _filled(text: str, marks: Mapping[str, str]) -> str:
@@ -173,24 +179,36 @@ def _controllers(model: RobotModel, package: str, gains: Gains, simulated: bool)
             'state_interfaces': ['position', 'velocity'],
         },
     }
-    text = yaml_text({f'/**/{node}': {'ros__parameters': own} for node, own in parameters.items()})
-    return f'# {plain(model.name)}: gains for {RATE} Hz, by robot-dynamics gains.\n{text}'
+    texts = [parameters_text(own, f'/**/{node}') for node, own in parameters.items()]
+    title = f'# {plain(model.name)}: gains for {RATE} Hz, by robot-dynamics gains.\n'
+    return ''.join([title, *texts])
+
+
+SYSTEM = """\
+<ros2_control name="arm" type="system">
+  <hardware><plugin>{package}/SimulatedArm</plugin></hardware>
+  {joints}
+</ros2_control>
+"""
+JOINT = """\
+<joint name={name}>
+  <command_interface name="effort"/>
+  <state_interface name="position"><param name="initial_value">{start!r}</param></state_interface>
+  <state_interface name="velocity"/>
+  <state_interface name="effort"/>
+</joint>
+"""
 
 
 def _description(arm: Dynamics, urdf: str | bytes, package: str) -> str:
     """Return a description with the simulated arm as its hardware."""
+    joints = ''.join(
+        JOINT.format(name=quoteattr(name), start=start)
+        for name, start in zip(arm.model.joint_names, start_posture(arm).tolist(), strict=True)
+    )
     root = ElementTree.fromstring(urdf)
     for other in root.findall('ros2_control'):
         root.remove(other)
-    system = ElementTree.SubElement(root, 'ros2_control', name='arm', type='system')
-    hardware = ElementTree.SubElement(system, 'hardware')
-    ElementTree.SubElement(hardware, 'plugin').text = f'{package}/SimulatedArm'
-    for name, start in zip(arm.model.joint_names, start_posture(arm).tolist(), strict=True):
-        joint = ElementTree.SubElement(system, 'joint', name=name)
-        ElementTree.SubElement(joint, 'command_interface', name='effort')
-        position = ElementTree.SubElement(joint, 'state_interface', name='position')
-        ElementTree.SubElement(position, 'param', name='initial_value').text = repr(start)
-        for kind in ('velocity', 'effort'):
-            ElementTree.SubElement(joint, 'state_interface', name=kind)
+    root.append(ElementTree.fromstring(SYSTEM.format(package=package, joints=joints)))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding='unicode') + '\n'

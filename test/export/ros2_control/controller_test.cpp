@@ -64,7 +64,8 @@ Values hard(const Values & others = {})
 Values with_observer(const Values & others = {})
 {
   Values values = hard({{"observer.enabled", true}, {"thresholds.noise", List{0.5}},
-                        {"thresholds.level", List{4.0}}, {"observer.poles", 5000.0},
+                        {"thresholds.level", List{2.0}}, {"thresholds.margin", List{2.0}},
+                        {"observer.poles", 5000.0},
                         {"observer.poles_along_momentum", 5000.0}});
   for (const auto & entry : others) {
     values[entry.first] = entry.second;
@@ -501,15 +502,18 @@ TEST(Controller, ACollisionStopsUntilItIsAcknowledged)
   rig.reference(0, Q);
   rig.cycles(20);
   Joints effort = gravity_at(Q);
-  effort[0] -= 20.0;
+  effort[0] -= 5.0;  // 6 are a collision
   rig.set(2, effort);
   rig.cycles(20);
-  rig.set(2, gravity_at(Q));
-  EXPECT_TRUE(rig.report().find(std::string("collision, most in joint ") + joint_name(0)) == 0);
+  EXPECT_TRUE(rig.report().empty());
+  effort[0] -= 15.0;
   rig.set(2, effort);
+  rig.cycles(20);
+  EXPECT_TRUE(rig.report().find(std::string("collision, most in joint ") + joint_name(0)) == 0);
   rig.reference(0, shifted(Q, 0.05));
   rig.cycles(5);
   EXPECT_LE(distance(rig.commands(), gravity_at(Q)), EXACT);  // not followed
+  rig.set(2, gravity_at(Q));
   rig.c.on_deactivate({});  // a change of the chain is no release
   rig.activate();
   rig.reference(0, shifted(Q, 0.05));
@@ -622,6 +626,10 @@ TEST(Controller, Payloads)
   wrong.inertia.ixy = 10.0;
   rig.c.node->receive("~/set_payload", wrong);
   wrong = message;
+  wrong.inertia.ixx = wrong.inertia.iyy = 4.0;
+  wrong.inertia.izz = -2.0;
+  rig.c.node->receive("~/set_payload", wrong);
+  wrong = message;
   wrong.header.frame_id = "other";
   rig.c.node->receive("~/set_payload", wrong);
   EXPECT_TRUE(fake_log().last.find("payload of 'other' rejected") == 0);
@@ -690,6 +698,7 @@ struct Hardware
         const std::string name = joint_name(i);
         arm.states[name + kind] =
           std::make_shared<hardware_interface::StateInterface>(name, kind + 1);
+        arm.states[name + kind]->value = NONE;
       }
       arm.commands[std::string(joint_name(i)) + "/effort"] =
         std::make_shared<hardware_interface::CommandInterface>(joint_name(i), "effort");

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -331,7 +330,7 @@ public:
     return !locked;
   }
   std::string name;
-  double value = std::numeric_limits<double>::quiet_NaN();
+  double value = 0.0;  // ros2_control: NaN; what is not written shall be found
   bool locked = false;
 };
 struct CommandInterface : Handle

@@ -381,6 +381,8 @@ TEST(Observer, FindsTheTorqueAndNotThePayload)
   EXPECT_TRUE(std::isnan(observer.torque()[0]));
   EXPECT_FALSE(observer.step(loaded, Q, ZERO, effort, H, poles));
   EXPECT_FALSE(observer.step(loaded, Q, ZERO, effort, 0.0, poles));
+  EXPECT_TRUE(observer.step(loaded, Q, ZERO, effort, H, poles));
+  EXPECT_FALSE(observer.step(loaded, Q, ZERO, effort, 2.0 * LONGEST_GAP, poles));
 }
 
 namespace
@@ -455,6 +457,11 @@ TEST(Contact, APeakIsNoCollision)
   arm.steps(0.0, 5);
   arm.steps(50.0, 2);
   EXPECT_FALSE(arm.contact.collides());
+  for (int k = 0; k < 6; ++k) {  // nor are some
+    arm.steps(0.0, 1);
+    arm.steps(50.0, 1);
+    EXPECT_FALSE(arm.contact.collides());
+  }
   arm.steps(0.0, 5);
   arm.steps(50.0, 4);
   EXPECT_TRUE(arm.contact.collides());
