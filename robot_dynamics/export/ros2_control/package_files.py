@@ -165,7 +165,9 @@ def _controllers(model: RobotModel, package: str, gains: Gains, simulated: bool)
             'update_rate': RATE,
             **{name: {'type': kind} for name, kind in types.items()},
         },
+        # The spawner reads the type here where it starts controllers in another manager.
         CONTROLLER: {
+            'type': types[CONTROLLER],
             'control_law': 'feedforward',
             'reference_interfaces': list(REFERENCES),
             'kp': gains.kp.tolist(),
@@ -173,6 +175,7 @@ def _controllers(model: RobotModel, package: str, gains: Gains, simulated: bool)
             'observer': {'enabled': simulated},
         },
         TRAJECTORIES: {
+            'type': types[TRAJECTORIES],
             'joints': joints,
             'command_joints': [f'{CONTROLLER}/{joint}' for joint in joints],
             'command_interfaces': list(REFERENCES),  # a list of its own: YAML has no alias

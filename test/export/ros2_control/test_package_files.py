@@ -92,6 +92,8 @@ def test_controllers_and_gains():
     manager = found['controller_manager']
     assert manager['update_rate'] == 1000
     assert manager['dynamics'] == {'type': f'{PACKAGE}/DynamicsController'}
+    for name in ('dynamics', 'arm_controller'):
+        assert found[name]['type'] == manager[name]['type']
     gains = pd_gains(arm, random_postures(arm.model), 1e-3)
     np.testing.assert_allclose(found['dynamics']['kp'], gains.kp, rtol=1e-3)
     np.testing.assert_allclose(found['dynamics']['kd'], gains.kd, rtol=1e-3)
