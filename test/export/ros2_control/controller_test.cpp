@@ -261,6 +261,8 @@ TEST(Controller, AllocatesNothing)
     rig.cycles(1000);
     rig.state[0]->value = NONE;  // and without states
     rig.cycles(200);
+    rig.c.on_deactivate({});  // in the loop as well with --switch-asap
+    rig.c.on_activate({});
     EXPECT_EQ(allocations, before);
     EXPECT_GT(rig.c.node->at<rclcpp::Publisher<sensor_msgs::msg::JointState>>("~/external_torque")
                 ->count, 2000u);

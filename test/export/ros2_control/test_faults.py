@@ -121,7 +121,7 @@ def test_faults_of_the_arm_are_found(tmp_path):
     assert not survivors(package, include, ARM, failed(package.arm_test))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 @needs_compiler
 def test_faults_of_the_controller_are_found(tmp_path):
     package = Package(tmp_path, 'gripper')
