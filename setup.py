@@ -81,7 +81,10 @@ setup(
     maintainer_email='maintainers@example.com',
     license='Apache-2.0',
     packages=find_packages(include=['robot_dynamics', 'robot_dynamics.*']),
-    package_data={'robot_dynamics': ['py.typed']},
+    package_data={
+        'robot_dynamics': ['py.typed'],
+        'robot_dynamics.export.ros2_control': ['templates/*.*', 'templates/*/*.*'],
+    },
     data_files=[
         ('share/ament_index/resource_index/packages', ['resource/robot_dynamics']),
         ('share/robot_dynamics', ['package.xml']),

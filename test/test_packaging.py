@@ -165,6 +165,10 @@ def installed(tmp_path_factory):
 
 
 @pytest.mark.slow
+def names_below(folder):
+    return {path.name for path in folder.rglob('*.*') if path.suffix != '.pyc'}
+
+
 def test_all_modules_are_installed(installed):
     files = {
         path.relative_to(CHECKOUT / 'robot_dynamics')
@@ -172,6 +176,10 @@ def test_all_modules_are_installed(installed):
     }
     assert {file for file in files if not (installed.package / file).is_file()} == set()
     assert (installed.package / 'py.typed').is_file()
+    templates = 'export/ros2_control/templates'
+    assert names_below(installed.package / templates) >= {'law.hpp', 'CMakeLists.txt', 'README.md'}
+    own = names_below(CHECKOUT / 'robot_dynamics' / templates)
+    assert names_below(installed.package / templates) == own
     assert not (installed.package.parent / 'test').exists()
     assert not (installed.package.parent / 'benchmarks').exists()
 

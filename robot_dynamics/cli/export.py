@@ -13,7 +13,7 @@ from robot_dynamics.cli.options import (
     mounting,
     new_folder,
 )
-from robot_dynamics.cli.output import read_robot
+from robot_dynamics.cli.output import read_robot, robot_text
 from robot_dynamics.codegen.backends.c import FORMATS
 from robot_dynamics.common.files import write_files
 from robot_dynamics.common.reporting.tables import print_table
@@ -23,12 +23,20 @@ from robot_dynamics.export.casadi_source import casadi_files
 from robot_dynamics.export.cuda_source import cuda_files
 from robot_dynamics.export.functions import FUNCTIONS, VARIABLE, ExportError, functions
 from robot_dynamics.export.nvrtc import compiled
+from robot_dynamics.export.ros2_control.package_files import ros2_control_files
 
 # Options that a language does not have.
 WITHOUT = {
-    'c': ('--compile',),
-    'casadi': ('--scalar float', '--variable', '--loops', '--self-test', '--compile'),
-    'cuda': ('--loops', '--self-test'),
+    'c': ('--compile', '--with-simulation'),
+    'casadi': (
+        *('--scalar float', '--variable', '--loops', '--self-test', '--compile'),
+        '--with-simulation',
+    ),
+    'cuda': ('--loops', '--self-test', '--with-simulation'),
+    'ros2_control': (
+        *('--functions', '--frame', '--scalar float', '--variable', '--loops', '--self-test'),
+        '--compile',
+    ),
 }
 
 
@@ -52,15 +60,15 @@ def _add_source_code(parser: argparse.ArgumentParser) -> None:
         '--language',
         choices=tuple(WITHOUT),
         required=True,
-        help='of the source code: C99, also C++17; C99 for CasADi, with Jacobians; CUDA C++',
+        help='of the source code: C99, also C++17; C99 for CasADi, with Jacobians; CUDA C++; a '
+        'package with a controller in C++ for ros2_control',
     )
     add(
         '--functions',
         nargs='+',
-        required=True,
         metavar='FUNCTION',
         choices=FUNCTIONS,
-        help=f'methods of Dynamics: {", ".join(FUNCTIONS)}',
+        help='methods of Dynamics, required except for ros2_control: ' + ', '.join(FUNCTIONS),
     )
     add('--output', type=new_folder, required=True, metavar='DIR', help='folder of the files')
     add('--scalar', choices=tuple(FORMATS), default='double', help='type of numbers (double)')
@@ -78,7 +86,12 @@ def _add_variants(parser: argparse.ArgumentParser) -> None:
         choices=tuple(VARIABLE),
         help='what becomes an input of the functions that depend on it',
     )
-    add('--payload-link', metavar='LINK', help='link that carries the variable payload')
+    add(
+        '--payload-link',
+        metavar='LINK',
+        help='link that carries the variable payload; for ros2_control --tip-link or the last '
+        'moving one if not given',
+    )
     add('--tip-link', metavar='LINK', help='keep only the joints that move it (all)')
     add(
         '--loops',
@@ -87,37 +100,23 @@ def _add_variants(parser: argparse.ArgumentParser) -> None:
         'not in the cache; for long chains',
     )
     add('--self-test', action='store_true', help='write a program that tests the functions')
+    add(
+        '--with-simulation',
+        action='store_true',
+        help='of ros2_control: with a simulated arm as hardware and a launch file that moves it',
+    )
 
 
 def export(options: argparse.Namespace) -> int:
-    """Write functions of a robot as a C header without dependencies, for CasADi or for CUDA."""
+    """Write functions of a robot for C, CasADi or CUDA, or a package for ros2_control."""
     _check_options(options)
     model = read_robot(options, gravity=gravity_in_base(options), tip_link=options.tip_link)
     arm = Dynamics(model)
     name = identifier(arm.model.name) if options.name is None else options.name
-    exported = functions(
-        arm,
-        options.functions,
-        options.frame,
-        options.variable,
-        options.payload_link,
-        loops=options.loops,
-    )
-    if options.language == 'casadi':
-        texts = casadi_files(arm, exported, name, version=__version__)
-    elif options.language == 'cuda':
-        texts = cuda_files(arm, exported, name, options.scalar, version=__version__)
-    else:
-        texts = c_files(
-            arm,
-            exported,
-            name,
-            options.scalar,
-            version=__version__,
-            self_test=options.self_test,
-        )
-    options.output.mkdir(exist_ok=True)
+    texts = _texts(options, arm, name)
     files = {options.output / file: text for file, text in texts.items()}
+    for folder in sorted({options.output, *(file.parent for file in files)}):
+        folder.mkdir(parents=True, exist_ok=True)
     write_files(files)
     print(*files, sep='\n')
     if options.compile:
@@ -130,6 +129,29 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _texts(options: argparse.Namespace, arm: Dynamics, name: str) -> dict[str, str]:
+    """Return the texts of the files by their paths in the folder."""
+    if options.language == 'ros2_control':
+        link = options.payload_link or options.tip_link or arm.model.moving_links[-1]
+        urdf = robot_text(options) if options.with_simulation else None
+        return ros2_control_files(arm, name, link, urdf=urdf, version=__version__)
+    exported = functions(
+        arm,
+        options.functions,
+        options.frame,
+        options.variable,
+        options.payload_link,
+        loops=options.loops,
+    )
+    if options.language == 'casadi':
+        return casadi_files(arm, exported, name, version=__version__)
+    if options.language == 'cuda':
+        return cuda_files(arm, exported, name, options.scalar, version=__version__)
+    return c_files(
+        *(arm, exported, name, options.scalar), version=__version__, self_test=options.self_test
+    )
+
+
 def _check_options(options: argparse.Namespace) -> None:
     given = {
         '--scalar float': options.scalar == 'float',
@@ -137,10 +159,15 @@ def _check_options(options: argparse.Namespace) -> None:
         '--loops': options.loops,
         '--self-test': options.self_test,
         '--compile': options.compile,
+        '--functions': options.functions,
+        '--frame': options.frame,
+        '--with-simulation': options.with_simulation,
     }
     for option in WITHOUT[options.language]:
         if given[option]:
             raise ExportError(f'{option} is not supported for --language {options.language}')
+    if options.functions is None and options.language != 'ros2_control':
+        raise ExportError(f'--functions is missing; expected for --language {options.language}')
     for key in {'gravity', 'base'}.intersection(options.variable):
         if mounting(options):
             raise ExportError(

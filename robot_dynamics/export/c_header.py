@@ -20,7 +20,15 @@ import numpy as np
 from robot_dynamics.codegen.backends.c import Dialect
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.export.functions import Case, ExportError, Function, cases, plain
+from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.export.functions import (
+    Case,
+    ExportError,
+    Function,
+    c_string,
+    cases,
+    plain,
+)
 
 IDENTIFIER = re.compile(r'[A-Za-z][A-Za-z0-9_]*')
 # Headers of C, and those that they include: one of ours would be taken for them.
@@ -101,11 +109,46 @@ def _header(arm: Dynamics, exported: Sequence[Function], dialect: Dialect, versi
 
 {dialect.beginning()}
 #define {dialect.macro('N')} {model.n}
+
+{_joint_arrays(model, dialect)}
 """
     for function in exported:
         text += f'\n/* {about(function)} */\n{definition(function, dialect)}\n'
         text += _with_state(function, dialect)
     return f'{text}\n{dialect.end()}\n\n#endif\n'
+
+
+# Arrays of the joints in a header: their names there, and what they are.
+JOINT_ARRAYS = {
+    'lower': 'lower position limits, rad or m',
+    'upper': 'upper position limits',
+    'velocity_limit': 'rad/s or m/s',
+    'effort_limit': 'N m or N',
+    'viscous': 'viscous friction, N m s/rad or N s/m',
+    'coulomb': 'Coulomb friction, N m or N',
+}
+
+
+def _joint_arrays(model: RobotModel, dialect: Dialect) -> str:
+    """Return the definitions of the names, limits and friction of the joints."""
+    n, lines = dialect.macro('N'), ['/* Joints: names, in UTF-8. */']
+    names = ',\n    '.join(map(c_string, model.joint_names))
+    lines.append(
+        f'static const char *const {dialect.prefix}_joint_names[{n}] = {{\n    {names}}};'
+    )
+    lines.append('/* Limits, infinite where there are none, and friction. */')
+    for name, meaning in JOINT_ARRAYS.items():
+        values = ', '.join(_value(x, dialect) for x in getattr(model, name).tolist())
+        head = f'static const {dialect.scalar} {dialect.prefix}_{name}[{n}]'
+        lines.append(f'{head} = {{  /* {meaning} */\n    {values}}};')
+    return '\n'.join(lines)
+
+
+def _value(x: float, dialect: Dialect) -> str:
+    """Return a number of the scalars' type, which may be infinite."""
+    if math.isinf(x):
+        return ('-' if x < 0 else '') + f'HUGE_VAL{dialect.format.suffix.upper()}'
+    return dialect.constant(x)
 
 
 def facts(arm: Dynamics, dialect: Dialect) -> str:

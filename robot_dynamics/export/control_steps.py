@@ -69,8 +69,11 @@ class ControlStep(NamedTuple):
             return self.function(robot, *options, *inputs)
 
         key = ' '.join((name, 'exported', *options))
-        sizes = {key: size or arm.model.n for key, size in self.inputs.items()}
-        return arm.programs.compiled(key, function, sizes, result=self.result)
+        return arm.programs.compiled(key, function, self.sizes(arm), result=self.result)
+
+    def sizes(self, arm: Dynamics) -> dict[str, int]:
+        """Return the sizes of the inputs."""
+        return {key: size or arm.model.n for key, size in self.inputs.items()}
 
 
 def _observer(robot: Robot, q: Any, qd: Any, effort: Any, h: Any, poles: Any, *state: Any) -> Any:

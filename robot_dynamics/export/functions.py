@@ -54,13 +54,21 @@ MEANING = {
     'acceleration of the origin\n        of the base, m/s^2, in the base frame; at rest 9.81 '
     'upwards.',
 }
-# Algorithms without a meaning on a base that moves.
-ENERGIES = ('kinetic_energy', 'potential_energy')
+# Without a meaning on a base that moves: energies, and the spring of a frame.
+FIXED_BASE = ('kinetic_energy', 'potential_energy', 'cartesian_impedance')
 
 
 def plain(text: str) -> str:
-    """Return text of a model as a part of generated source; what C may interpret becomes `_`."""
+    """Return text of a model for a comment of generated source; what C may interpret is `_`."""
     return re.sub(r'[^A-Za-z0-9_. -]', '_', text)
+
+
+def c_string(text: str) -> str:
+    """Return text of a model as a string of C with the same bytes, in ASCII."""
+    kept = re.compile(rb'[A-Za-z0-9_. /-]')
+    # Three octal digits end an escape, so that a digit after it is text.
+    parts = [chr(x) if kept.match(bytes([x])) else f'\\{x:03o}' for x in text.encode()]
+    return f'"{"".join(parts)}"'
 
 
 class ExportError(RobotDynamicsError, ValueError):
@@ -90,6 +98,7 @@ def functions(
     link: str | None = None,
     *,
     loops: bool = False,
+    unused: bool = False,
 ) -> list[Function]:
     """Return functions of a robot by the names of its methods.
 
@@ -101,12 +110,14 @@ def functions(
         link: that carries the variable payload.
         loops: over the joints, for each function that can be written so and has no variable input,
             also where the library runs a straight line.
+        unused: with all variable inputs, also those that a function of this robot does not
+            depend on, so that it is called in the same way for every robot.
 
     Raises:
         ExportError: a function that is not exported, a payload without its link or a link
-            without payload, gravity besides the motion of the base, an energy on a moving base,
-            a frame that is missing or not used, a program that is too long, or loops for none of
-            the functions.
+            without payload, gravity besides the motion of the base, a function without a meaning
+            on a moving base, a frame that is missing or not used, a program that is too long, or
+            loops for none of the functions.
         FrameNotFound: the model has no such frame or link.
         ModelError: a joint moves no inertia, and a function needs that; the link does not move.
     """
@@ -115,9 +126,7 @@ def functions(
     if {'gravity', 'base'} <= set(variable):
         raise ExportError('gravity is part of the motion of the base; expected one of both inputs')
     for name in names:
-        if name in STEPS and variable:
-            raise ExportError(f'function {name!r} has no variable {variable[0]}; expected none')
-        if name in ENERGIES and 'base' in variable:
+        if name in FIXED_BASE and 'base' in variable:
             raise ExportError(f'function {name!r} has no variable base; expected a fixed base')
         if name in NOT_EXPORTED:
             raise ExportError(f'function {name!r} is not exported: {NOT_EXPORTED[name]}')
@@ -129,7 +138,7 @@ def functions(
         raise ExportError(f'function {at_frame[0]!r} is computed at a frame; expected its name')
     if frame is not None and not at_frame:
         raise ExportError(f'frame {frame!r} is not used by {", ".join(names)}; expected none')
-    found = [_function(arm, name, frame, variable, link, loops) for name in names]
+    found = [_function(arm, name, frame, _Varied(variable, link, unused), loops) for name in names]
     if loops and not any(isinstance(function.program, LoopProgram) for function in found):
         raise ExportError(
             f'{", ".join(names)} of {arm.model.name!r} cannot be written as loops over joints; '
@@ -138,41 +147,58 @@ def functions(
     return found
 
 
+class _Varied(NamedTuple):
+    """What becomes an input of a function."""
+
+    variable: tuple[str, ...]  # of `VARIABLE`
+    link: str | None  # that carries the payload
+    unused: bool  # also where the function does not depend on it
+
+
 def _function(
-    arm: Dynamics,
-    name: str,
-    frame: str | None,
-    variable: tuple[str, ...],
-    link: str | None,
-    loops: bool,
+    arm: Dynamics, name: str, frame: str | None, varied: _Varied, loops: bool
 ) -> Function:
-    if name in STEPS:
-        step = STEPS[name]
-        at = frame if step.at_frame else None
-        return Function(step.compiled(name, arm, at), step.documentation, step.begin, at)
-    if ALGORITHMS[name].at_frame:
-        assert frame is not None
-        made = arm.frame_program(name, frame)
-    else:
-        made = arm.program(name)
-        if loops and ALGORITHMS[name].loops and isinstance(made.kernels.program, Program):
-            made = _in_loops(arm, name)
-    documentation = _documentation(name)
-    varied = _varied(arm, name, frame, variable, link) if variable else made
-    read = {node[1] for node in _nodes(varied) if node[0] == 'input'}.intersection(variable)
-    if read:
-        used = tuple(key for key in variable if key in read)
-        made = varied if used == variable else _varied(arm, name, frame, used, link)
-        lines = ''.join(f'\n    {MEANING[key].format(plain(str(link)))}' for key in used)
+    own = STEPS.get(name) or ALGORITHMS[name]
+    at = frame if own.at_frame else None
+    documentation = STEPS[name].documentation if name in STEPS else _documentation(name)
+    used = _used(arm, name, at, varied)
+    if used:
+        made = _with_inputs(arm, name, at, varied._replace(variable=used))
+        lines = ''.join(f'\n    {MEANING[key].format(plain(str(varied.link)))}' for key in used)
         before, result, after = documentation.partition('\nResult:')
         documentation = before + lines + result + after
+    else:
+        made = _made(arm, name, at, loops)
     program = made.kernels.program
     if isinstance(program, Program) and len(program.nodes) > MOST_NODES:
         raise ExportError(
             f'function {name!r} of {arm.model.name!r} has {len(program.nodes)} operations in a '
             f'straight line; expected at most {MOST_NODES}: export it for fewer joints'
         )
-    return Function(made, documentation, frame=frame if ALGORITHMS[name].at_frame else None)
+    begin = STEPS[name].begin if name in STEPS else ()
+    return Function(made, documentation, (*begin, *used) if begin else (), at)
+
+
+def _made(arm: Dynamics, name: str, at: str | None, loops: bool) -> CompiledFunction:
+    """Return the program of a function without variable inputs."""
+    if name in STEPS:
+        return STEPS[name].compiled(name, arm, at)
+    if at is not None:
+        return arm.frame_program(name, at)
+    made = arm.program(name)
+    if loops and ALGORITHMS[name].loops and isinstance(made.kernels.program, Program):
+        return _in_loops(arm, name)
+    return made
+
+
+def _used(arm: Dynamics, name: str, at: str | None, varied: _Varied) -> tuple[str, ...]:
+    """Return the variable inputs that a function has."""
+    if varied.unused or not varied.variable:
+        return varied.variable
+    program = _with_inputs(arm, name, at, varied).kernels.program
+    nodes = program.nodes if isinstance(program, Program) else ()
+    read = {node[1] for node in nodes if node[0] == 'input'}
+    return tuple(key for key in varied.variable if key in read)
 
 
 def _in_loops(arm: Dynamics, name: str) -> CompiledFunction:
@@ -188,37 +214,48 @@ def _in_loops(arm: Dynamics, name: str) -> CompiledFunction:
     )
 
 
-def _varied(
-    arm: Dynamics, name: str, frame: str | None, variable: tuple[str, ...], link: str | None
-) -> CompiledFunction:
-    """Return the program of an algorithm with more inputs, as a straight line."""
-    algorithm = ALGORITHMS[name]
-    options = () if frame is None or not algorithm.at_frame else (frame,)
-    own = {key: SIZES.get(key, arm.model.n) for key in algorithm.inputs}
+def _with_inputs(arm: Dynamics, name: str, at: str | None, varied: _Varied) -> CompiledFunction:
+    """Return the program of a function with more inputs, as a straight line."""
+    options = () if at is None else (at,)
+    if at is not None:
+        arm.tree.frame(at)
+    variable, link = varied.variable, varied.link
+    own: dict[str, int]
+    result: type[Any] | None
+    if name in STEPS:
+        step = STEPS[name]
+        own, result = step.sizes(arm), step.result
+    else:
+        algorithm = ALGORITHMS[name]
+        own = {key: SIZES.get(key, arm.model.n) for key in algorithm.inputs}
+        result = algorithm.result
 
     def function(robot: Robot, *vectors: Scalars) -> Any:
-        given = dict(zip(variable, vectors[len(own) :], strict=True))
-        tree = robot.tree
-        if 'gravity' in given:
-            tree = replace(tree, gravity=list(given['gravity']))
-        if 'base' in given:
-            tree = tree.on_moving_base(given['base'])
-        if 'payload' in given:
-            assert link is not None
-            tree = with_payload(tree, link, list(given['payload']))
-        return algorithm.function(robot._replace(tree=tree), *vectors[: len(own)], *options)
+        robot = _with_given(robot, dict(zip(variable, vectors[len(own) :], strict=True)), link)
+        given = vectors[: len(own)]
+        if name in STEPS:
+            return STEPS[name].function(robot, *options, *given)
+        return ALGORITHMS[name].function(robot, *given, *options)
 
     return arm.programs.compiled(
         ' '.join((name, *options, 'variable', *variable, str(link))),
         function,
         {**own, **{key: VARIABLE[key] for key in variable}},
-        result=algorithm.result,
+        result=result,
     )
 
 
-def _nodes(made: CompiledFunction) -> Sequence[Any]:
-    program = made.kernels.program
-    return program.nodes if isinstance(program, Program) else ()
+def _with_given(robot: Robot, given: dict[str, Scalars], link: str | None) -> Robot:
+    """Return a robot with gravity, motion of the base and payload that are inputs."""
+    tree = robot.tree
+    if 'gravity' in given:
+        tree = replace(tree, gravity=list(given['gravity']))
+    if 'base' in given:
+        tree = tree.on_moving_base(given['base'])
+    if 'payload' in given:
+        assert link is not None
+        tree = with_payload(tree, link, list(given['payload']))
+    return robot._replace(tree=tree)
 
 
 def _documentation(name: str) -> str:

@@ -300,9 +300,107 @@ def test_the_motion_of_the_base_as_an_input():
     for name, variable in (
         ('inverse_dynamics', ('gravity', 'base')),
         ('kinetic_energy', ['base']),
+        ('cartesian_impedance', ['base']),
     ):
         with pytest.raises(ExportError, match='base'):
             functions(arm, [name], None, variable)
+
+
+def observed(made, samples, *values):
+    """Return the prompt torque of an exported observer after samples (m, 3, n)."""
+    n, zero = samples.shape[-1], np.zeros(samples.shape[-1])
+    h, kept = np.array([1e-3]), [zero] * 6
+    first = made(*samples[0], np.ones(1), np.zeros(2), *kept, *values)
+    kept = [first[0], first[1], *[np.zeros(n)] * 4]
+    for sample in samples[1:]:
+        *kept, torque = made(*sample, h, np.array([150.0, 60.0]), *kept, *values)
+    return torque
+
+
+@pytest.mark.parametrize('variable', [('gravity', 'payload'), ('base',)])
+def test_gravity_payload_and_base_are_inputs_of_the_observer(variable):
+    """Torques of `MomentumObserver` with that payload and gravity, or on that moving base."""
+    arm = Dynamics(planar_2r().with_actuation(viscous=0.3, coulomb=0.2))
+    link, t = arm.model.frame_names[-1], 1e-3 * np.arange(40)[:, None]
+    q, qd = np.sin(9 * t + [0.1, 0.2]), 9 * np.cos(9 * t + [0.1, 0.2])
+    samples = np.stack([q, qd, 3 * np.sin(20 * t) + [0.0, 1.0]], axis=1)
+    dry = JointFriction(LAWS['coulomb'], {'viscous': 0.3, 'coulomb': 0.2})
+    settings = ObserverSettings(poles_along_momentum=60.0)
+    base, gravity = np.linspace(-1.0, 9.0, 9), np.array([1.0, 2.0, -3.0])
+    load = Inertial(1.2, np.array([0.1, -0.2, 0.3]), np.diag([0.1, 0.2, 0.25]))
+    is_moving = variable == ('base',)
+    other = arm.with_gravity(gravity).with_payload(link, load.mass, load.com, load.inertia_com)
+    observer = MomentumObserver(arm if is_moving else other, dry, settings, moving_base=is_moving)
+    for at, sample in zip(t[:, 0], samples, strict=True):
+        observer.update(at, *sample, *([base] if is_moving else []))
+    (function,) = functions(
+        arm, ['momentum_observer'], None, variable, None if is_moving else link
+    )
+    values = [base] if is_moving else [gravity, to_parameters(load)]
+    found = observed(function.made, samples, *values)
+    np.testing.assert_allclose(found, observer.prompt_torque, rtol=1e-9, atol=1e-9)
+    assert function.begin == ('q', 'qd', 'effort', *variable)
+
+
+def test_gravity_and_payload_are_inputs_of_joint_impedance():
+    arm = Dynamics(planar_2r())
+    link, gravity = arm.model.frame_names[-1], np.array([1.0, 2.0, -3.0])
+    load = Inertial(1.2, np.array([0.1, -0.2, 0.3]), np.diag([0.1, 0.2, 0.25]))
+    (function,) = functions(arm, ['joint_impedance'], None, ['gravity', 'payload'], link)
+    (own,) = functions(
+        arm.with_gravity(gravity).with_payload(link, load.mass, load.com, load.inertia_com),
+        ['joint_impedance'],
+    )
+    rows = np.random.default_rng(2).uniform(0.1, 1.0, (7, 2))
+    for found, expected in zip(
+        function.made(*rows, gravity, to_parameters(load)), own.made(*rows), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-11, atol=1e-11)
+
+
+def test_unused_inputs_are_kept_where_they_are_wanted():
+    """So that code calls the functions of every robot alike."""
+    arm = Dynamics(planar_2r())
+    link = arm.model.frame_names[-1]
+    given = (['mass_matrix'], None, ['gravity', 'payload'], link)
+    (pruned,), (kept,) = functions(arm, *given), functions(arm, *given, unused=True)
+    assert [key for key, _ in pruned.made.signature.inputs] == ['q', 'payload']
+    assert [key for key, _ in kept.made.signature.inputs] == ['q', 'gravity', 'payload']
+
+
+@each_compiler
+def test_names_limits_and_friction_of_the_joints(tmp_path, kind):
+    """As in the model: also a name that ends a string, and a joint without limits."""
+    strange = 'a"\\??/\n*/%d\u00e9\0' + '1'
+    model = planar_2r().with_actuation(viscous=[0.3, 0.1], coulomb=0.2)
+    limits = {'lower': np.array([-np.inf, -1.5]), 'effort_limit': np.array([np.inf, 2.5])}
+    model = replace(model, joint_names=(strange, 'elbow'), **limits)
+    arm = Dynamics(model)
+    for scalar in ('float', 'double'):
+        exported = functions(arm, ['gravity_torque'])
+        (tmp_path / 'arm.h').write_text(
+            c_files(arm, exported, 'arm', scalar, version='0', self_test=False)['arm.h']
+        )
+        source = tmp_path / 'names.cpp'
+        source.write_text("""#include <cstdio>
+#include "arm.h"
+int main() {
+    for (const char *x = arm_joint_names[0]; *x; ++x) std::printf("%02x", *x & 0xff);
+    std::printf(" %s", arm_joint_names[1]);
+    for (int i = 0; i < ARM_N; ++i) {
+        std::printf(" %.17g %.17g %.17g %.17g %.17g %.17g", arm_lower[i], arm_upper[i],
+                    arm_velocity_limit[i], arm_effort_limit[i], arm_viscous[i], arm_coulomb[i]);
+    }
+}
+""")
+        flags = ('-trigraphs', '-Wno-double-promotion')
+        first, second, *numbers = run_c(kind, source, tmp_path / 'n', *flags).split()
+        assert bytes.fromhex(first) == strange.split('\0')[0].encode()
+        assert second == 'elbow'
+        names = 'lower', 'upper', 'velocity_limit', 'effort_limit', 'viscous', 'coulomb'
+        expected = np.stack([getattr(model, name) for name in names], axis=1).ravel()
+        rtol = 0 if scalar == 'double' else 1e-7
+        np.testing.assert_allclose([float(x) for x in numbers], expected, rtol=rtol)
 
 
 @each_compiler
