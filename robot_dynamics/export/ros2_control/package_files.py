@@ -19,7 +19,9 @@ from robot_dynamics.common.yaml_text import parameters_text
 from robot_dynamics.control import Gains, pd_gains
 from robot_dynamics.control.control_laws import obstacle_of_impedance
 from robot_dynamics.control.start_posture import start_posture
+from robot_dynamics.core.algorithms.momentum_observer import SETTLED
 from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.export.c_header import c_files, identifier
@@ -126,6 +128,8 @@ def _marks(arm: Dynamics, link: str, version: str) -> dict[str, str]:
         'body_count': str(model.nb),
         'bodies': ', '.join(f'{{{c_string(body)}, {mass!r}}}' for body, mass in bodies),
         'rate': str(RATE),
+        'settled': repr(SETTLED),
+        'sliding': repr(COULOMB_SPEED),
     }
 
 

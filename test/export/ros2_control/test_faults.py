@@ -34,6 +34,9 @@ LAW = [
     ('contact', 'acknowledged_ = NONE;\n      }', '}'),
     ('contact', 'lost_ = lost_ && silence_ > timeout', 'lost_ = false'),
     ('contact', 's.noise_per_momentum[i] * p[i]', 's.noise_per_momentum[i]'),
+    ('contact', 'std::sqrt(observer.unsettled()[i])', '1.0'),
+    ('contact', 'std::copysign(1.0 - kept, dq)', 'std::copysign(kept - 1.0, dq)'),
+    ('contact', 'settle(q, qd);\n', ''),
 ]  # fmt: skip
 
 ARM = [

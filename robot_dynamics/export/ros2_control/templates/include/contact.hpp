@@ -13,6 +13,8 @@ constexpr double DEBOUNCE = 2.5e-3;   // s, without single peaks
 constexpr double SETTLED = 0.1;       // s without collision after which it is over
 constexpr double RISE = 1.5;          // of the excess: an acknowledged collision counts again
 constexpr double SMALLEST = 1e-12;    // N m or N, of a threshold
+constexpr double WAY = @settled@;        // rad or m, after which a joint slides on
+constexpr double SLIDING = @sliding@;    // rad/s or m/s
 
 // External torque of the arm: efforts that the model, its gravity and its payload do not explain.
 class Observer
@@ -22,10 +24,14 @@ public:
   {
     begun_ = false;
     torque_ = filled(NONE);
+    slid_ = filled(0.0);
   }
 
   const Joints & torque() const { return torque_; }  // NaN: unknown
   Joints momentum() const { return joints(state_.p); }
+  // How little each joint has slid in the direction of its velocity: 1 right after a reversal,
+  // 1/2 at rest, 0 while it slides on.
+  const Joints & unsettled() const { return unsettled_; }
 
   // Take a sample; return whether it gave an external torque. Samples with NaN are left out.
   bool step(
@@ -43,7 +49,9 @@ public:
     if (anew) {
       begin_observer(world, q, qd, effort, state_);
       torque_ = filled(NONE);
+      slid_ = filled(0.0);
     } else {
+      settle(q, qd);
       balance_anew(world);
       step_observer(world, q, qd, effort, since_, poles, state_, torque_);
     }
@@ -57,6 +65,17 @@ public:
   }
 
 private:
+  // z <- z e^(-|dq| / WAY) + sign(dq) (1 - e^(-|dq| / WAY))
+  // unsettled = (1 - tanh(qd / SLIDING) z) / 2
+  void settle(const Joints & q, const Joints & qd)
+  {
+    for (std::size_t i = 0; i < N; ++i) {
+      const double dq = q[i] - q_[i], kept = std::exp(-std::abs(dq) / WAY);
+      slid_[i] = slid_[i] * kept + std::copysign(1.0 - kept, dq);
+      unsettled_[i] = 0.5 * (1.0 - std::tanh(qd[i] / SLIDING) * slid_[i]);
+    }
+  }
+
   // The momentum of the last sample, as the model with another payload or gravity has it.
   void balance_anew(const World & world)
   {
@@ -72,6 +91,7 @@ private:
   ObserverState state_ = {};
   World world_;
   Joints q_ = {}, qd_ = {}, effort_ = {}, torque_ = filled(NONE);
+  Joints slid_ = {}, unsettled_ = filled(0.5);
   double since_ = 0.0;  // s since the last sample
   bool begun_ = false;
 };
@@ -169,14 +189,17 @@ private:
     return std::any_of(s.level.begin(), s.level.end(), [](double x) { return x > 0.0; });
   }
 
-  // excess = |r| / (factor level sigma(p)),   sigma^2 = noise^2 + (noise_per_momentum p)^2
+  // excess = |r| / (factor level sigma)
+  // sigma^2 = noise^2 + (noise_per_momentum p)^2 + noise_unsettled^2 unsettled
   void take_excess(const Settings & s, const Observer & observer)
   {
     const Joints torque = debounced_.add(observer.torque(), waited_), p = observer.momentum();
     excess_ = 0.0;
     for (std::size_t i = 0; i < N; ++i) {
       if (s.level[i] > 0.0) {
-        const double sigma = std::hypot(s.noise[i], s.noise_per_momentum[i] * p[i]);
+        const double sigma = std::hypot(
+          s.noise[i], s.noise_per_momentum[i] * p[i],
+          s.noise_unsettled[i] * std::sqrt(observer.unsettled()[i]));
         const double threshold = std::max(s.contact_factor * s.level[i] * sigma, SMALLEST);
         const double ratio = torque[i] / threshold;
         joint_ = ratio > excess_ ? i : joint_;

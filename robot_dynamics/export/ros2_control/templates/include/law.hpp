@@ -41,7 +41,7 @@ struct Settings
   Joints command_per_torque = filled(1.0);  // units of the drives per N m or N
 
   std::array<double, 2> poles = {150.0, 150.0};  // 1/s; the second along the momentum
-  Joints noise = filled(0.0), noise_per_momentum = filled(0.0);
+  Joints noise = filled(0.0), noise_per_momentum = filled(0.0), noise_unsettled = filled(0.0);
   Joints level = filled(0.0);  // with its margin; 0: not learned
   double contact_factor = 1.5, collision_factor = 3.0;
   OnCollision on_collision = OnCollision::none;

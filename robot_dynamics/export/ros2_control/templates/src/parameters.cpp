@@ -174,6 +174,7 @@ void read_contact(const Parameters & given, Settings & s)
   s.poles[1] = number(given, "observer.poles_along_momentum", poles);
   s.noise = per_joint(given, "thresholds.noise", {0.0, LARGEST});
   s.noise_per_momentum = per_joint(given, "thresholds.noise_per_momentum", {0.0, LARGEST});
+  s.noise_unsettled = per_joint(given, "thresholds.noise_unsettled", {0.0, LARGEST});
   s.level = per_joint(given, "thresholds.level", {0.0, 1e6});
   const Joints margin = per_joint(given, "thresholds.margin", factor);
   for (std::size_t i = 0; i < N; ++i) {
@@ -254,6 +255,7 @@ const std::map<std::string, std::vector<double>> LISTS = {
   {"max_command", {0.0}},
   {"thresholds.noise", {0.0}},
   {"thresholds.noise_per_momentum", {0.0}},
+  {"thresholds.noise_unsettled", {0.0}},
   {"thresholds.level", {0.0}},
   {"thresholds.margin", {1.0}}};
 

@@ -451,6 +451,31 @@ TEST(Contact, ThresholdsGrowWithTheMomentum)
   EXPECT_NEAR(arm.contact.excess() / expected, 1.0, 1e-9);
 }
 
+TEST(Contact, ThresholdsAreHigherWhileFrictionIsUnsettled)
+{
+  // A joint that slides on, turns back, and stands, as the library has it: e^(-x / WAY).
+  Observer observer;
+  const std::array<double, 2> poles = {1e5, 1e5};
+  Joints q = Q, qd = filled(1.0);
+  for (int k = 0; k < 300; ++k, q = shifted(q, H)) {
+    observer.step(WORLD, q, qd, ZERO, H, poles);
+  }
+  EXPECT_LE(observer.unsettled()[0], std::exp(-290.0 * H / WAY));
+  qd = filled(-1.0);
+  for (int k = 1; k < 50; ++k) {
+    q = shifted(q, -H);
+    observer.step(WORLD, q, qd, ZERO, H, poles);
+    EXPECT_NEAR(observer.unsettled()[0], std::exp(-(k - 1) * H / WAY), 1e-3);
+  }
+  observer.step(WORLD, q, ZERO, ZERO, H, poles);
+  EXPECT_EQ(observer.unsettled()[0], 0.5);
+  Touched arm;  // at rest: sigma^2 = 0.5^2 + 1 / 2
+  arm.s.noise_unsettled = filled(1.0);
+  arm.steps(0.0, 5);
+  arm.steps(3.0, 20);
+  EXPECT_NEAR(arm.contact.excess(), 3.0 / (1.5 * 4.0 * std::sqrt(0.75)), 1e-6);
+}
+
 TEST(Contact, APeakIsNoCollision)
 {
   Touched arm;
