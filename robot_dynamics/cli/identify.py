@@ -5,24 +5,25 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from robot_dynamics.cli.options import add_gravity, finite, mounting, new_file, nonzero
-from robot_dynamics.cli.output import concise_warnings, robot_text
+from robot_dynamics.cli.identify_servo import NO_EFFORTS, add_servo_options, identify_servos
+from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
+from robot_dynamics.cli.output import Progress, concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
     add_compensated_efforts,
     add_recording,
     chosen,
+    description_of,
     payload_of,
     recorded,
     recording_named,
     recordings_named,
+    robot_parameters,
 )
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.common.files import write_file, write_files
@@ -84,6 +85,7 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
         help='friction law; auto: the one with the least residual held out (auto)',
     )
     fit.add_argument('--test', type=Path, help='recording for validation (the last third)')
+    add_servo_options(parser)
     result = parser.add_argument_group('the result')
     add = result.add_argument
     add(
@@ -109,9 +111,10 @@ def _add_scale(efforts: argparse._ArgumentGroup) -> None:
     )
     efforts.add_argument(
         '--efforts',
-        choices=EFFORTS,
-        help='what was measured: torques of the drives, currents of the motors, or torques on the '
-        'link side of the rotors (as the header of a CSV file says, else torques)',
+        choices=(*EFFORTS, NO_EFFORTS),
+        help='what was measured: torques of the drives, currents of the motors, torques on the '
+        'link side of the rotors (as the header of a CSV file says, else torques), or none: '
+        'position servos, from commands and positions',
     )
     efforts.add_argument(
         '--delay',
@@ -144,9 +147,11 @@ def identify_robot(options: argparse.Namespace) -> int:
     Exit code 3 if the recording is too short to tell. Needs cvxpy, clarabel and rosbags: in a
     checkout pip install '.[identify,bags]'.
     """
+    if options.efforts == NO_EFFORTS:
+        return identify_servos(options)
     _check(options)
     bags = [recorded(options, file) for file in options.bag]
-    urdf = _description(options, {bag.description for bag in bags} - {''})
+    urdf = description_of(options, {bag.description for bag in bags} - {''})
     with concise_warnings():
         # What another identification has found beside its URDF is identified anew.
         model = parse_urdf(urdf, **chosen(options), unset_parameters=())
@@ -177,7 +182,7 @@ def identify_robot(options: argparse.Namespace) -> int:
             kept=estimated.kept,
             coupling=coupling,
             refuse=_overridden if options.force else refused,
-            progress=_Progress(),
+            progress=Progress(),
         )
     for file, bag in zip(options.bag, bags, strict=True):
         print(f'{file}, {bag.topic}')
@@ -217,7 +222,7 @@ def _contents(
         identified, parameters = edited(urdf, changes), options.output.with_suffix('.yaml')
         bags = [bag for bag in (*options.bag, options.payload_bag) if bag is not None]
         names = [bag.resolve().name for bag in bags]
-        text = node_parameters(found, _robot_parameters(options), names)
+        text = node_parameters(found, robot_parameters(options), names)
         identified = marked(identified, parameters.name, missing_in_urdf(found))
         _check_written(options, identified, None if found.coupling is not None else text)
         if options.output.suffix == '.xml':
@@ -263,19 +268,6 @@ def _check_written(options: argparse.Namespace, urdf: bytes, parameters: str | N
         ) from error
 
 
-def _robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options that concern the robot as parameters of the nodes."""
-    locked: dict[str, float] = chosen(options)['locked_joints']
-    parameters = {
-        'tip_link': options.tip_link,
-        'locked_joints': list(locked),
-        'locked_positions': list(locked.values()),
-        **mounting(options),
-        'effort_gravity_compensated': options.effort_gravity_compensated,
-    }
-    return {name: value for name, value in parameters.items() if value}
-
-
 def _check(options: argparse.Namespace) -> None:
     if (options.payload is None) != (options.payload_bag is None):
         raise ModelError('--payload-bag and --payload belong together; expected both or neither')
@@ -296,27 +288,6 @@ def _check(options: argparse.Namespace) -> None:
     same = options.robot is not None and options.output is not None
     if same and options.output.resolve() == options.robot.resolve():
         raise ModelError(f'--output {options.output} is the description: expected another file')
-
-
-def _description(options: argparse.Namespace, recorded: set[str]) -> bytes:
-    """Return the URDF text; that of a xacro file is its expansion.
-
-    Args:
-        options: of the verb.
-        recorded: the different descriptions in the recordings.
-    """
-    files = ', '.join(map(str, options.bag))
-    if options.robot is not None:
-        contents = robot_text(options)
-        if options.robot.suffix == '.xacro':
-            print(f'{options.robot} is expanded: the result is a URDF', file=sys.stderr)
-    elif len(recorded) == 1:
-        (contents,) = recorded
-    elif recorded:
-        raise ModelError(f'{files} have different robot_descriptions: name a file, --robot FILE')
-    else:
-        raise ModelError(f'{files} has no robot_description: name a file, --robot FILE')
-    return contents if isinstance(contents, bytes) else contents.encode()
 
 
 def _recording(options: argparse.Namespace, path: Path, model: RobotModel) -> Recording:
@@ -362,13 +333,3 @@ def _effort_scale(
             f'{", ".join(names)}, or numbers alone'
         )
     return dict(options.effort_scale)
-
-
-class _Progress:
-    """Prints each step with the time since the start on the standard error."""
-
-    def __init__(self) -> None:
-        self._start = time.monotonic()
-
-    def __call__(self, step: str) -> None:
-        print(f'[{time.monotonic() - self._start:5.1f} s] {step}', file=sys.stderr)

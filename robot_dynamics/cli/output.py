@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -89,3 +90,14 @@ def concise_warnings() -> Iterator[None]:
         yield
     for warning in caught:
         print(f'warning: {warning.message}', file=sys.stderr)
+
+
+class Progress:
+    """Prints each step with the time since the start on the standard error."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+
+    def __call__(self, step: str) -> None:
+        """Print a step."""
+        print(f'[{time.monotonic() - self._start:5.1f} s] {step}', file=sys.stderr)

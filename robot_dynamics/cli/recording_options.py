@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,11 +18,12 @@ from robot_dynamics.cli.options import (
     add_robot,
     finite,
     gravity_in_base,
+    mounting,
     non_negative,
     nonzero,
     positive,
 )
-from robot_dynamics.cli.output import load_robot, read_robot
+from robot_dynamics.cli.output import load_robot, read_robot, robot_text
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.coefficients import JointFriction
@@ -421,3 +423,37 @@ def _number(option: str, word: str) -> float:
         return finite(word)
     except argparse.ArgumentTypeError as error:
         raise ModelError(f'--{option}: {error}') from None
+
+
+def description_of(options: argparse.Namespace, recorded: set[str]) -> bytes:
+    """Return the URDF text; that of a xacro file is its expansion.
+
+    Args:
+        options: of the verb.
+        recorded: the different descriptions in the recordings.
+    """
+    files = ', '.join(map(str, options.bag))
+    if options.robot is not None:
+        contents = robot_text(options)
+        if options.robot.suffix == '.xacro':
+            print(f'{options.robot} is expanded: the result is a URDF', file=sys.stderr)
+    elif len(recorded) == 1:
+        (contents,) = recorded
+    elif recorded:
+        raise ModelError(f'{files} have different robot_descriptions: name a file, --robot FILE')
+    else:
+        raise ModelError(f'{files} has no robot_description: name a file, --robot FILE')
+    return contents if isinstance(contents, bytes) else contents.encode()
+
+
+def robot_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options that concern the robot as parameters of the nodes."""
+    locked: dict[str, float] = chosen(options)['locked_joints']
+    parameters = {
+        'tip_link': options.tip_link,
+        'locked_joints': list(locked),
+        'locked_positions': list(locked.values()),
+        **mounting(options),
+        'effort_gravity_compensated': options.effort_gravity_compensated,
+    }
+    return {name: value for name, value in parameters.items() if value}

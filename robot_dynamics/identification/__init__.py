@@ -9,6 +9,7 @@ recordings   samples of a bag, cleaned and smoothed: what everything else begins
 excitation   motions that determine the parameters of a robot, apart from its own links
 estimation   a physically consistent model that predicts the recorded efforts
 payload      mass, centre of mass and inertia of what a link carries
+servo        position servos, from commands and positions without efforts
 evaluation   measured and computed efforts, and the causes of their differences
 
 arm = Dynamics(load_urdf('panda.urdf'))
@@ -53,4 +54,10 @@ from robot_dynamics.identification.recordings.recording import RecordingError as
 from robot_dynamics.identification.recordings.recording import by_joint as by_joint
 from robot_dynamics.identification.recordings.recording_files import (
     read_recording as read_recording,
+)
+from robot_dynamics.identification.servo.servo_identification import (
+    identify_servo as identify_servo,
+)
+from robot_dynamics.identification.servo.servo_result import (
+    ServoIdentification as ServoIdentification,
 )

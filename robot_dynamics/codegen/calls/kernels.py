@@ -59,7 +59,7 @@ class Kernels(ABC):
     backend: str
     signature: Signature
     has_blocks: bool = False
-    lanes: int = 0  # how many samples `rollout` takes at once; 0: not supported
+    lanes: int = 0  # samples that machine code takes through `rollout` at once; 0: none
 
     @property
     @abstractmethod
@@ -89,9 +89,16 @@ class Kernels(ABC):
     def rollout(self, inputs: Sequence[Array], outputs: Sequence[Array], steps: int) -> None:
         """Take columns (blocks, steps, size, lanes) through steps: outputs may be inputs.
 
-        An array with one block, or one step, gives or takes the same at all of them.
+        An array with one block, or one step, gives or takes the same at all of them. Here all
+        samples of a block take one step after the other.
         """
-        raise NotImplementedError
+        for block in range(outputs[0].shape[0]):
+            for step in range(steps):
+                given = [np.ascontiguousarray(_at(x, block, step).T) for x in inputs]
+                results = [np.empty(x.shape[:1:-1]) for x in outputs]
+                self.run(given, results)
+                for x, result in zip(outputs, results, strict=True):
+                    _at(x, block, step)[...] = result.T
 
 
 class MachineKernels(Kernels):
@@ -252,6 +259,12 @@ def _row_addresses(inputs: Sequence[Array], outputs: Sequence[Array]) -> list[in
     """Return the addresses of the rows, and the strides of those of inputs, in doubles."""
     starts = [(array.ctypes.data, array.strides[0] // array.itemsize) for array in inputs]
     return [*itertools.chain(*starts), *(array.ctypes.data for array in outputs)]
+
+
+def _at(columns: Array, block: int, step: int) -> Array:
+    """Return the columns (size, lanes) of a block at a step."""
+    blocks, steps = columns.shape[:2]
+    return np.asarray(columns[block if blocks > 1 else 0, step if steps > 1 else 0])
 
 
 def _column_addresses(arrays: Sequence[Array]) -> list[int]:

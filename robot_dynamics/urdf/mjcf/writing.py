@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -48,6 +50,9 @@ COMPILER = {
 }
 WORLD = 'world'  # the body of MuJoCo to which all others are fixed; it has no inertia
 # Of a repaired body: MuJoCo rejects a moving body whose mass or moment is not above 1e-15.
+STEP = 0.001  # s, of the simulation of position servos
+# solimpfriction of their joints: with MuJoCo's default, dry friction creeps by several mrad.
+HOLDING = (0.99, 0.999, 0.001)
 LEAST_MASS, LEAST_MOMENT = 1e-9, 1e-12  # kg, kg m^2
 _ELEMENT = re.compile(r"Element name '([^']*)'")
 
@@ -135,8 +140,31 @@ def _accepted(body: Inertial) -> Inertial:
     return Inertial(max(body.mass, LEAST_MASS), body.com, (tensor + tensor.T) / 2)
 
 
-def to_mjcf(model: RobotModel) -> str:
+@dataclass(frozen=True)
+class PositionActuator:
+    """A position servo of a joint; its damping is that of the joint, outside the torque limit.
+
+    Attributes:
+        kp: N m/rad or N/m.
+        limit: of its torque, N m or N; inf without.
+        delay: of its command, s.
+    """
+
+    kp: float
+    limit: float
+    delay: float
+
+
+NO_SERVOS: Mapping[str, PositionActuator] = MappingProxyType({})
+
+
+def to_mjcf(model: RobotModel, servos: Mapping[str, PositionActuator] = NO_SERVOS) -> str:
     """Return the MJCF text of a robot.
+
+    Args:
+        model: the robot.
+        servos: position actuators by joint, instead of motors; the file has the step and the
+            friction that they need.
 
     Raises:
         ModelError: a joint depends on several coordinates, or no joint moves by a coordinate
@@ -146,10 +174,16 @@ def to_mjcf(model: RobotModel) -> str:
     model = without_dust(model)
     root = Element('mujoco', model=model.name)
     SubElement(root, 'compiler', COMPILER)
-    SubElement(root, 'option', gravity=written(model.gravity))
+    option = SubElement(root, 'option', gravity=written(model.gravity))
+    if servos:
+        option.set('timestep', written(STEP))
+        option.set('integrator', 'implicitfast')
     following = _add_bodies(SubElement(root, 'worldbody'), model)
+    for joint in root.iterfind('.//body/joint'):
+        if joint.get('name') in servos:
+            joint.set('solimpfriction', written(HOLDING))
     _add_equalities(root, model, following)
-    _add_motors(root, model)
+    _add_actuators(root, model, servos)
     _add_home(root, model, following)
     indent(root)
     return f'{tostring(root, encoding="unicode")}\n'
@@ -274,13 +308,29 @@ def _add_equalities(root: Element, model: RobotModel, following: list[UrdfJoint]
             SubElement(equality, 'joint', joint1=joint.name, joint2=leader, polycoef=line)
 
 
-def _add_motors(root: Element, model: RobotModel) -> None:
-    """Add one motor per coordinate."""
+def _add_actuators(
+    root: Element, model: RobotModel, servos: Mapping[str, PositionActuator]
+) -> None:
+    """Add one motor or position actuator per coordinate."""
     actuator = SubElement(root, 'actuator')
     for name, effort in zip(model.joint_names, model.effort_limit.tolist(), strict=True):
+        if name in servos:
+            _add_servo(actuator, name, servos[name])
+            continue
         motor = SubElement(actuator, 'motor', name=name, joint=name)
         if effort < np.inf:
             motor.set('ctrlrange', written((-effort, effort)))
+
+
+def _add_servo(actuator: Element, name: str, servo: PositionActuator) -> None:
+    # kv would be clipped with the rest of the torque; damping is that of the joint.
+    values = {'name': name, 'joint': name, 'kp': written(servo.kp), 'kv': '0'}
+    if servo.limit < np.inf:
+        values['forcerange'] = written((-servo.limit, servo.limit))
+    # Commands of as many steps are kept; a delay below half a step of MuJoCo is none.
+    if (kept := round(servo.delay / STEP)) > 0:
+        values |= {'delay': written(servo.delay), 'nsample': str(kept + 1)}
+    SubElement(actuator, 'position', values)
 
 
 def _add_home(root: Element, model: RobotModel, following: list[UrdfJoint]) -> None:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of position servos from commands and positions, without efforts."""
