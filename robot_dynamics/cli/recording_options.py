@@ -292,6 +292,15 @@ def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | 
     return None if own else given.friction(model)
 
 
+def available_effort(limit: Array, options: argparse.Namespace, model: RobotModel) -> Array:
+    """Return what effort limits (n,) leave beside the offset of `--params`.
+
+    The drives measure, and limit, the torque with the offset.
+    """
+    given: MeasuredParameters = options.params
+    return np.asarray(np.maximum(limit - np.abs(given.of_joints('effort_offset', model)), 0.0))
+
+
 def measured(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:
     """Return the arguments of `evaluate` for the measured efforts, of `add_efforts`, `--params`.
 

@@ -7,9 +7,9 @@ followed, and what is felt from outside. Other wings use `Trajectory` and
 
 Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled
 at any time), `limits` (trajectory against the limits of the robot), `feedforward` (torque of a
-reference), `feasibility` (torques of a trajectory, its largest feasible speed), `retiming` (the
-fastest motion along its path), `retiming_process` (the same beside a loop), `trajectory_file`
-(trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
+reference), `feasibility` (torques of a trajectory, its largest feasible speed), `sizing` (loads of
+the drives along it, drives that bear them, largest payloads), `retiming` (the fastest motion along
+its path), `retiming_process` (the same beside a loop), `trajectory_file` (trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
 `torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
 `arm_on_moving_base` (an arm that laws take if its base moves), `base_motion_sources` and
 `base_motion_estimate` (how the base moves, from measurements),
