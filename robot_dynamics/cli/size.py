@@ -167,7 +167,10 @@ def _motion(
         cutoff = cutoff_of(recording) if options.cutoff is None else options.cutoff
         stretches, left_out = smooth(recording, cutoff)
     omitted = ', '.join(f'{number} {reason}' for reason, number in left_out.items())
-    print(f'{file}: low-pass at {cutoff:.3g} Hz; omitted samples: {omitted or "none"}')
+    print(
+        f'{file}: low-pass at {cutoff:.3g} Hz, without shorter peaks; omitted samples: '
+        f'{omitted or "none"}'
+    )
     parts = (
         SampledMotion.of_samples(*(x[one.inner] for x in (one.t, one.q, one.qd, one.qdd)))
         for one in stretches
