@@ -23,6 +23,7 @@ WORDS = {
     'export': 'ROBOT --language c --functions gravity_torque --output {}/c',
     'demo': '--robot ROBOT',
     'trajectory': '{}/motion.yaml --robot ROBOT',
+    'size': 'ROBOT {}/motion.yaml',
     'evaluate': '{}/run.csv --robot ROBOT',
     'payload': '{}/run.csv --robot ROBOT --link l1',
     'thresholds': '{}/run.csv --robot ROBOT --output {}/out.yaml',

@@ -31,6 +31,7 @@ from robot_dynamics.cli.record import add_record_options, record_topics
 from robot_dynamics.cli.same import add_same_options, same_robot
 from robot_dynamics.cli.send import add_send_options, send_motion
 from robot_dynamics.cli.simulate import add_simulate_options, simulate_robot
+from robot_dynamics.cli.size import add_size_options, size
 from robot_dynamics.cli.terms import add_terms_options, terms
 from robot_dynamics.cli.thresholds import add_thresholds_options, thresholds
 from robot_dynamics.cli.trajectory import add_trajectory_options, trajectory
@@ -63,7 +64,7 @@ GROUPS = (
         'robot-dynamics check ROBOT.urdf',
         (
             *('check', 'same', 'validate', 'compare', 'view', 'terms', 'derive', 'simulate'),
-            *('trajectory', 'gains', 'monte-carlo', 'export', 'precompile'),
+            *('trajectory', 'size', 'gains', 'monte-carlo', 'export', 'precompile'),
         ),
     ),
     VerbGroup(
@@ -159,6 +160,7 @@ def parser() -> argparse.ArgumentParser:
     add_terms_options(verb('terms', terms))
     add_gains_options(verb('gains', gains))
     add_trajectory_options(verb('trajectory', trajectory))
+    add_size_options(verb('size', size))
     add_validate_options(verb('validate', validate_robot))
     add_compare_options(verb('compare', compare_robot))
     add_same_options(verb('same', same_robot))

@@ -15,6 +15,7 @@ from robot_dynamics.cli.recording_options import (
     add_recording,
     add_robot_changes,
     measured,
+    model_origin,
     recorded,
     recorded_robot,
     recording_named,
@@ -73,8 +74,10 @@ def evaluate_recording(options: argparse.Namespace) -> int:
         )
     print(f'{options.bag}, {bag.topic}')
     print(text(found))
+    origin = model_origin(options)
+    print(origin)
     if options.json is not None:
-        write_json(options.json, as_json(found))
+        write_json(options.json, as_json(found) | {'model': origin})
     if options.csv is not None:
         write_csv(found, options.csv)
     if options.picture is not None:

@@ -13,6 +13,7 @@ from robot_dynamics.cli.recording_options import (
     add_recording,
     add_robot_changes,
     measured,
+    model_origin,
     recorded,
     recorded_robot,
     recording_named,
@@ -92,6 +93,8 @@ def payload(options: argparse.Namespace) -> int:
     if found.determined:
         words = ' '.join(f'{x:.4g}' for x in (found.mass, *found.com))
         print(f'as an option of the other verbs: --payload {found.link} {words}')
+    origin = model_origin(options)
+    print(origin)
     if options.json is not None:
-        write_json(options.json, as_json(found))
+        write_json(options.json, as_json(found) | {'model': origin})
     return 0

@@ -7,6 +7,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ from robot_dynamics.identification.recordings.lerobot import UNITS
 from robot_dynamics.identification.recordings.recording import MissingJointsError, stated
 from robot_dynamics.identification.recordings.recording_files import CsvFile
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
-from robot_dynamics.ros.parameter_files import read_parameters, standard_errors
+from robot_dynamics.ros.parameter_files import is_identified, read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.urdf.loading import parse_urdf
 
@@ -292,6 +293,42 @@ def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | 
     own = options.params == MeasuredParameters() or options.viscous or options.coulomb
     given: MeasuredParameters = options.params
     return None if own else given.friction(model)
+
+
+def available_effort(limit: Array, options: argparse.Namespace, model: RobotModel) -> Array:
+    """Return what effort limits (n,) leave beside the offset of `--params`.
+
+    The drives measure, and limit, the torque with the offset.
+    """
+    given: MeasuredParameters = options.params
+    return np.asarray(np.maximum(limit - np.abs(given.of_joints('effort_offset', model)), 0.0))
+
+
+def model_origin(options: argparse.Namespace) -> str:
+    """Return whether the model is identified or described, with files and dates.
+
+    `identify` writes a description, which has the links, and beside it the file of `--params`.
+    """
+    file, robot = options.params_file, options.robot
+    beside = None if robot is None else robot.with_suffix('.yaml')
+    if beside is not None and not is_identified(beside):
+        beside = None
+    if file is None:
+        if beside is not None:
+            return (
+                f'model: links identified ({_dated(robot)}), drives described only; expected '
+                f'--params {beside}'
+            )
+        return 'model: described only'
+    if not is_identified(file):
+        return f'model: described, with the parameters of {file}'
+    if beside is not None and beside.samefile(file):
+        return f'model: identified ({_dated(file)})'
+    return f'model: drives identified ({_dated(file)}), links described only'
+
+
+def _dated(file: Path) -> str:
+    return f'{file}, {date.fromtimestamp(file.stat().st_mtime)}'
 
 
 def measured(options: argparse.Namespace, model: RobotModel) -> dict[str, Any]:

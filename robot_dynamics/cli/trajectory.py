@@ -21,11 +21,13 @@ from robot_dynamics.cli.options import (
 from robot_dynamics.cli.recording_options import (
     PER_JOINT,
     add_robot_changes,
+    available_effort,
     changed_robot,
     friction,
 )
 from robot_dynamics.common.reporting.figures import draw_limits, joint_panels, save
 from robot_dynamics.common.reporting.json_files import write_json
+from robot_dynamics.common.reporting.numbers import percent
 from robot_dynamics.common.reporting.tables import print_table
 from robot_dynamics.control import violations
 from robot_dynamics.control.feasibility import (
@@ -127,9 +129,7 @@ def _limited(model: RobotModel, options: argparse.Namespace) -> RobotModel:
             ('velocity', model.velocity_limit, options.velocity),
         )
     )
-    # The drives measure, and limit, the torque with the offset of --params.
-    offset = np.abs(options.params.of_joints('effort_offset', model))
-    effort = (1 - options.effort_margin) * np.maximum(effort - offset, 0.0)
+    effort = (1 - options.effort_margin) * available_effort(effort, options, model)
     return replace(model, effort_limit=effort, velocity_limit=velocity)
 
 
@@ -143,7 +143,7 @@ def _print(arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[s
             f'{peak.torque:.4g} {peak.unit}',
             f'{peak.time:.3f}',
             f'{peak.limit:.4g}',
-            _percent(peak.share),
+            percent(peak.share),
             f'{velocity:.4g}',
             f'{limit:.4g}',
         )
@@ -156,7 +156,7 @@ def _print(arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[s
     for corner in sorted(found.corners, key=lambda corner: -corner.peak.share)[:MOST_NAMED]:
         print(
             f'corner: point {corner.point} at {corner.peak.time:.3f} s, joint {corner.joint!r}, '
-            f'{corner.step:.4g} {corner.unit}; {_percent(corner.peak.share)} of a limit is used'
+            f'{corner.step:.4g} {corner.unit}; {percent(corner.peak.share)} of a limit is used'
         )
     if motion.times[0] > 0:
         print(f'the way to the first point, at {motion.times[0]:g} s, is not checked')
@@ -167,16 +167,12 @@ def _print(arm: Dynamics, motion: Trajectory, found: Feasibility, others: list[s
         print(found.obstacle)
     elif found.reasons:
         duration = motion.duration / found.speed
-        print(f'largest feasible speed: {_percent(found.speed)}, {duration:.6g} s')
+        print(f'largest feasible speed: {percent(found.speed)}, {duration:.6g} s')
     elif not others:
         print(
-            f'feasible: {_percent(found.margin)} of the effort limits is unused (joint '
+            f'feasible: {percent(found.margin)} of the effort limits is unused (joint '
             f'{worst.joint!r} at {worst.time:.3f} s)'
         )
-
-
-def _percent(share: float) -> str:
-    return f'{100 * share:.4g} %'
 
 
 def _as_json(motion: Trajectory, found: Feasibility, others: list[str]) -> dict[str, Any]:
@@ -239,7 +235,7 @@ def _write_slowed(
     slowed = slow_down(arm, motion, effort, friction=law, corner_time=options.corner_time)
     write_trajectory(slowed, file)
     share = motion.duration / slowed.duration
-    print(f'{file}: {slowed.duration:.6g} s, {_percent(share)} of the speed')
+    print(f'{file}: {slowed.duration:.6g} s, {percent(share)} of the speed')
 
 
 def _write_fastest(
@@ -257,7 +253,7 @@ def _write_fastest(
     ]
     print_table(
         ('from [s]', 'to [s]', 'bound by', 'of joint', 'used'),
-        [(f'{x.start:.3f}', f'{x.end:.3f}', x.limit, x.joint, _percent(x.share)) for x in long],
+        [(f'{x.start:.3f}', f'{x.end:.3f}', x.limit, x.joint, percent(x.share)) for x in long],
     )
     return fastest
 
@@ -288,7 +284,7 @@ def _plot(
     axes = panels[:, 0]
     curves = [(motion, 'as given', 'tab:blue')]
     if 0 < found.speed < 1 and found.reasons:
-        curves.append((motion.at_speed(found.speed), f'at {_percent(found.speed)}', 'tab:green'))
+        curves.append((motion.at_speed(found.speed), f'at {percent(found.speed)}', 'tab:green'))
     if fastest is not None:
         curves.append((fastest, 'fastest', 'tab:orange'))
     for curve, label, color in curves:

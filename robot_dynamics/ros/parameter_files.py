@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from robot_dynamics.common.errors import ModelError, RobotDynamicsError
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.common.yaml_text import nearest, parse_yaml, read_yaml
+from robot_dynamics.common.yaml_text import YamlError, nearest, parse_yaml, read_yaml
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -75,11 +75,23 @@ def identified_from(file: Path) -> tuple[str, ...]:
         OSError: the file cannot be read.
         RobotDynamicsError: the file is not YAML.
     """
+    found = _origin(file).get('recordings')
+    return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+def is_identified(file: Path) -> bool:
+    """Return whether a file exists and was written by `identify`."""
+    try:
+        return bool(_origin(file))
+    except (OSError, YamlError):
+        return False
+
+
+def _origin(file: Path) -> dict[str, Any]:
     content = read_yaml(file)
     entry = content.get(ORIGIN) if isinstance(content, dict) else None
     given = entry.get('ros__parameters') if isinstance(entry, dict) else None
-    found = given.get('recordings') if isinstance(given, dict) else None
-    return tuple(map(str, found)) if isinstance(found, list) else ()
+    return given if isinstance(given, dict) else {}
 
 
 def _filled(content: Any, table: type[Table]) -> Table:

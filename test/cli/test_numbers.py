@@ -41,6 +41,7 @@ BASE = {
     'excite': [ELBOW, '--effort', '1e-9', '--harmonics', '1'],  # no posture, so no search
     'monte-carlo': [ELBOW, '--samples', '2', '--duration', '0.01'],
     'trajectory': [MOTION, '--robot', ELBOW],
+    'size': [ELBOW, MOTION, '--postures', '2'],
     'demo': ['--robot', '/no'],  # rejected before any node starts
     'view': ['/no'],  # rejected before the server starts
     'record': [str(Path(__file__).parent)],  # this folder exists: rejected before any node starts

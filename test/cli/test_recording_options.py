@@ -66,8 +66,9 @@ def params(tmp_path, **entries):
 
 
 def figures(shown):
-    """Return the lines without the name of the file."""
-    return shown.split('\n', 1)[1] if '.csv' in shown.split('\n', 1)[0] else shown
+    """Return the lines without those of the files of the recording and of the parameters."""
+    lines = [line for line in shown.split('\n') if not line.startswith('model: ')]
+    return '\n'.join(lines[1:] if '.csv' in lines[0] else lines)
 
 
 @pytest.mark.parametrize('verb', VERBS)

@@ -31,6 +31,11 @@ def plural(count: int, noun: str, nouns: str = '') -> str:
     return f'{count} {noun if count == 1 else nouns or noun + "s"}'
 
 
+def percent(share: float) -> str:
+    """Return a share as percent, such as '12.5 %'."""
+    return f'{100 * share:.4g} %'
+
+
 def three_digits(value: float) -> str:
     """Return a value with three digits, including trailing zeros; '-' if it is not finite."""
     if not math.isfinite(value):

@@ -16,7 +16,7 @@ UNSTATED = (
 )
 # Words of a header; others, such as effort, state no unit.
 _OF_WORD = {
-    **dict.fromkeys(('torque', 'torques', 'tau'), TORQUE),
+    **dict.fromkeys(('torque', 'torques', 'tau', 'tau_j'), TORQUE),
     **dict.fromkeys(('current', 'currents'), CURRENT),
 }
 # Units in brackets

@@ -8,8 +8,12 @@ Columns are separated by commas, semicolons, tabs or spaces, and numbers have a 
 header names them: time, and for each joint q, qd and effort with the name of the joint or its
 number, such as `t, q1, qd1, effort1` or `time; elbow position; elbow effort`. Commands are
 command, command_qd and feedforward, such as `command_elbow` or `command1`. Other columns are
-ignored. Units are s, rad or m. Efforts are torques or currents by the word of their header
-(torque, tau, current) or its unit ([N m], [A]); the word effort alone states no unit.
+ignored, as are columns after the last name. Names after actual, measured or state mean the same,
+as in the logs of UR and Franka arms: `actual_current_0`, `state.tau_J[0]`. Of several times, as in
+files of PlotJuggler, the first without gaps is used. Lines of `ros2 topic echo --csv` of joint
+states need no header. Units are s, rad or m; a time may be in ms, us or ns by its header. Efforts
+are torques or currents by the word of their header (torque, tau, current) or its unit ([N m],
+[A]); the word effort alone states no unit.
 """
 
 from __future__ import annotations
@@ -18,12 +22,14 @@ import csv
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from robot_dynamics.common.reporting.numbers import plural
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.identification.recordings.bag import Bag, BagError, read_bag, regular
@@ -35,6 +41,13 @@ from robot_dynamics.identification.recordings.effort_unit import (
     unit_of_column,
 )
 from robot_dynamics.identification.recordings.held_commands import commanded
+from robot_dynamics.identification.recordings.known_headers import (
+    advice,
+    echoed_cells,
+    echoed_heads,
+    echoed_names,
+    in_seconds,
+)
 from robot_dynamics.identification.recordings.recording import (
     KINDS,
     WITHOUT_EFFORTS,
@@ -49,15 +62,24 @@ WORDS = {
     TIME: ('time', 'timestamp', 'stamp', 't'),
     'position': ('position', 'positions', 'pos', 'q'),
     'velocity': ('velocity', 'velocities', 'vel', 'qdot', 'qd', 'dq'),
-    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'current', 'currents'),
-    'command': ('command', 'commands', 'commanded', 'cmd', 'position_command', 'q_cmd', 'u'),
-    'command_qd': ('command_qd', 'command_velocity', 'velocity_command', 'qd_cmd'),
+    'effort': ('effort', 'efforts', 'torque', 'torques', 'tau', 'tau_J', 'current', 'currents'),
+    'command': (
+        'command',
+        'commands',
+        'commanded',
+        'cmd',
+        'position_command',
+        'q_cmd',
+        'target_q',
+        'u',
+    ),
+    'command_qd': ('command_qd', 'command_velocity', 'velocity_command', 'qd_cmd', 'target_qd'),
     'feedforward': ('feedforward', 'feed_forward', 'command_effort', 'effort_command', 'tau_ff'),
 }
 COMMANDS = ('command', 'command_qd', 'feedforward')  # position, velocity and torque of drives
-KIND_OF = {word: kind for kind, words in WORDS.items() for word in words}
+KIND_OF = {word.lower(): kind for kind, words in WORDS.items() for word in words}
 UNITS = {
-    TIME: ('', 's', 'sec'),
+    TIME: ('', 's', 'sec', 'ms', 'us', 'ns'),
     'position': ('', 'rad', 'm'),
     'velocity': ('', 'rad/s', 'm/s'),
     'effort': SYMBOLS,
@@ -66,7 +88,7 @@ UNITS = {
     'feedforward': ('', 'nm', 'n m', 'n*m', 'n·m', 'n'),
 }
 EXPECTED_UNITS = {
-    TIME: 's',
+    TIME: 's, ms, us or ns',
     'position': 'rad or m',
     'velocity': 'rad/s or m/s',
     'effort': 'N m, N or A',
@@ -74,6 +96,7 @@ EXPECTED_UNITS = {
     'command_qd': 'rad/s or m/s',
     'feedforward': 'N m or N',
 }
+SECONDS = {'ms': 1e-3, 'us': 1e-6, 'ns': 1e-9}
 LONGEST_STEP = 0.5  # s: longer ones are in another unit
 EXPECTED = (
     'expected a header as time, q1, q2, effort1, effort2 with names or numbers of the joints, or '
@@ -84,6 +107,7 @@ _ANY = '|'.join(sorted((word for word in KIND_OF), key=len, reverse=True))
 _FIRST = re.compile(rf'({_ANY})(?:[ _.:]*(\d+)|[ _.:]+(.+))?', re.IGNORECASE)
 _LAST = re.compile(rf'(.+?)[ _.:]+({_ANY})', re.IGNORECASE)
 _UNIT = re.compile(r'(.*?)\s*[\[(]([^\])]*)[\])]')
+_MEASURED = re.compile(r'(?:actual|measured|state)[ _.]+', re.IGNORECASE)
 _INDEX = re.compile(r'\[(\d+)\]')  # q[0]
 
 
@@ -93,6 +117,8 @@ class Column(NamedTuple):
     kind: str  # of WORDS, '' if it is not used
     joint: str = ''
     effort_unit: str = UNKNOWN
+    head: str = ''
+    seconds: float = 1.0  # of its unit, if it is a time
 
 
 def read_recording(
@@ -157,13 +183,14 @@ class CsvFile:
         listed = self._listed(names)
         found = self._columns(listed, names, (TIME, *KINDS[::2]))
         known = [name for name in names if all((kind, name) in found for kind in KINDS[::2])]
-        samples = self._samples(found, known, KINDS)
+        samples = self._samples(listed, found, known, KINDS)
         units = {f'effort of {one}': listed[found['effort', one]].effort_unit for one in known}
         try:
             unit = common_unit(units)
         except EffortUnitError as error:
             raise BagError(f'{self.path}: {error}') from None
-        return by_joint(samples, names, unit)
+        recording = by_joint(samples, names, unit)
+        return replace(recording, notes=(*recording.notes, *_notes(listed, found)))
 
     def commanded(self, joint_names: Sequence[str]) -> Recording:
         """Return positions and commands by joint, as `held_commands.commanded`.
@@ -174,16 +201,23 @@ class CsvFile:
         listed = self._listed(names, commands=True)
         found = self._columns(listed, names, (TIME, KINDS[0], COMMANDS[0]))
         states, commands = (
-            self._samples(found, [name for name in names if (kinds[0], name) in found], kinds)
+            self._samples(
+                listed, found, [name for name in names if (kinds[0], name) in found], kinds
+            )
             for kinds in (KINDS[:2], COMMANDS)
         )
-        return commanded(states, commands, names)
+        recording = commanded(states, commands, names)
+        return replace(recording, notes=(*recording.notes, *_notes(listed, found)))
 
     def _samples(
-        self, found: Mapping[tuple[str, str], int], known: list[str], kinds: Sequence[str]
+        self,
+        listed: list[Column],
+        found: Mapping[tuple[str, str], int],
+        known: list[str],
+        kinds: Sequence[str],
     ) -> list[JointSample]:
         """Return the samples of some joints; of kinds without columns, they have no values."""
-        t = self._time(found[TIME, ''])
+        t = self._time(found[TIME, ''], listed)
         # Without a stamp of 0, which means none.
         stamps = np.round((t - t.min() + 1.0) * SECOND).astype(np.int64)
         there = {kind for kind, _ in found}
@@ -203,9 +237,12 @@ class CsvFile:
         """Return what each column holds; commands, if not wanted, are not used."""
         listed: list[Column] = []
         for head in self.heads:
-            one = _column(self.path, head, commands)
+            one = _column(self.path, head, commands)._replace(head=head)
             alone = one.kind in (*KINDS, *COMMANDS) and not one.joint
             listed += [one._replace(joint=name) for name in names] if alone else [one]
+        extra = self.values.shape[1] - len(listed)
+        if 0 < extra < len(listed):
+            listed += [Column('')] * extra
         if len(listed) != self.values.shape[1]:
             raise BagError(
                 f'{self.path}, line {self.lines[0]}: {self.values.shape[1]} columns; the names '
@@ -220,6 +257,9 @@ class CsvFile:
         found: dict[tuple[str, str], int] = {}
         for kind in WORDS:
             own = [(k, one.joint) for k, one in enumerate(listed) if one.kind == kind]
+            if kind == TIME:
+                gapless = [one for one in own if np.isfinite(self.values[:, one[0]]).all()]
+                own = (gapless or own)[:1]
             joints = self._named([joint for _, joint in own], names)
             for joint, (k, _) in zip(joints, own, strict=True):
                 if (kind, joint) in found:
@@ -231,24 +271,32 @@ class CsvFile:
                 other = f'; {WITHOUT_EFFORTS}' if kind == KINDS[2] else ''
                 raise BagError(
                     f'{self.path}: no column of {kind} among {", ".join(self.heads)}; {EXPECTED}'
-                    f'{other}'
+                    f'{other}{self._advice(names)}'
                 )
         return found
 
+    def _advice(self, names: tuple[str, ...]) -> str:
+        """Return `--columns` for a header with columns that are not recognized."""
+        columns = [_column(self.path, head) for head in self.heads]
+        placed = [not one.joint or one.joint.isdecimal() or one.joint in names for one in columns]
+        known = [bool(one.kind) and own for one, own in zip(columns, placed, strict=True)]
+        return '' if all(known) else advice(self.heads, known, len(names))
+
     def _named(self, joints: list[str], names: tuple[str, ...]) -> list[str]:
         """Return the names of joints that may be numbers, from 0 or 1."""
-        if set(joints) & set(names) or not all(joint.isdecimal() for joint in joints):
+        if set(joints) & set(names):
             return joints
-        numbers = sorted(set(map(int, joints)))
+        numbers = sorted({int(joint) for joint in joints if joint.isdecimal()})
         if numbers and numbers != list(range(numbers[0], numbers[0] + len(names))):
             raise BagError(
                 f'{self.path}: columns of joints {", ".join(map(str, numbers))}; the model has '
                 f'{len(names)}: {", ".join(names)}'
             )
-        return [names[int(joint) - numbers[0]] for joint in joints]
+        return [names[int(joint) - numbers[0]] if joint.isdecimal() else joint for joint in joints]
 
-    def _time(self, column: int) -> Array:
-        t, name = self.values[:, column], self.heads[column]
+    def _time(self, column: int, listed: list[Column]) -> Array:
+        name = listed[column].head
+        t = listed[column].seconds * self.values[:, column]
         if not np.isfinite(t).all():
             line = self.lines[int(np.flatnonzero(~np.isfinite(t))[0])]
             raise BagError(f'{self.path}, line {line}, column {name}: expected a finite time, s')
@@ -257,6 +305,18 @@ class CsvFile:
                 f'{self.path}, column {name}: the rows are {step:g} apart; expected seconds'
             )
         return t
+
+
+def _notes(listed: list[Column], found: Mapping[tuple[str, str], int]) -> list[str]:
+    """Return remarks on columns that are not used."""
+    notes = []
+    if extra := len(list(takewhile(lambda one: not one.head, reversed(listed)))):
+        notes.append(f'{plural(extra, "column")} after the last name of the header: not used')
+    times = [one.head for one in listed if one.kind == TIME]
+    if times[1:]:
+        used = listed[found[TIME, '']].head
+        notes.append(f'columns of time: {", ".join(times)}; {used} is used')
+    return notes
 
 
 def read_csv(path: Path, columns: Sequence[str] = ()) -> CsvFile:
@@ -279,8 +339,11 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> CsvFile:
     rows: list[list[float]] = []
     for number, line in given:
         cells = _cells(path, number, line.removeprefix('#'), separator)
+        if joints := echoed_names(cells, _is_number):
+            heads = tuple(columns) or _echoed_heads(path, number, joints, cells)
+            cells = echoed_cells(joints, cells)
         if not rows and (line.startswith('#') or not any(map(_is_number, cells))):
-            heads = tuple(columns) or tuple(cells)  # the last line before the numbers
+            heads = tuple(columns) or in_seconds(cells)  # the last line before the numbers
         elif not line.startswith('#'):
             rows.append(_numbers(path, number, cells, heads, len(rows[0]) if rows else len(cells)))
             lines.append(number)
@@ -289,6 +352,18 @@ def read_csv(path: Path, columns: Sequence[str] = ()) -> CsvFile:
     if not heads:
         raise BagError(f'{path}, line {lines[0]}: no header; {EXPECTED}')
     return CsvFile(path, heads, lines, np.array(rows))
+
+
+def _echoed_heads(
+    path: Path, number: int, joints: Sequence[str], cells: Sequence[str]
+) -> tuple[str, ...]:
+    if heads := echoed_heads(joints, cells):
+        return heads
+    raise BagError(
+        f'{path}, line {number}: {len(cells) - 3 - len(joints)} numbers of '
+        f'{plural(len(joints), "joint")}; expected position, velocity and effort of each, or '
+        '--columns'
+    )
 
 
 def _cells(path: Path, number: int, line: str, separator: str) -> list[str]:
@@ -333,7 +408,9 @@ def _column(path: Path, head: str, commands: bool = False) -> Column:
         name, unit = match[1], match[2].strip().lower()
     name = _INDEX.sub(r'\1', name)
     parts = [part.strip('_ ') for part in name.split('/') if part]
-    for words in (' '.join(parts[-2:]), *parts[-1:]):  # /joint_states/elbow/position
+    own = (' '.join(parts[-2:]), *parts[-1:])  # /joint_states/elbow/position
+    measured = [_MEASURED.sub('', words, 1) for words in own if _MEASURED.match(words)]
+    for words in (*own, *measured):
         if match := _FIRST.fullmatch(words):
             word, joint = match[1], match[2] or match[3] or ''
         elif match := _LAST.fullmatch(words):
@@ -348,7 +425,7 @@ def _column(path: Path, head: str, commands: bool = False) -> Column:
         if unit not in UNITS[kind]:
             raise BagError(f'{path}, column {head}: unit {unit}; expected {EXPECTED_UNITS[kind]}')
         if kind != 'effort':
-            return Column(kind, joint)
+            return Column(kind, joint, seconds=SECONDS.get(unit, 1.0))
         try:
             return Column(kind, joint, unit_of_column(word, unit))
         except EffortUnitError as error:

@@ -97,7 +97,7 @@ HEAD = 't,q1,q2,effort1,effort2'
         (f'{HEAD}\n0,1,2,3,4\n0.1,1,2,x,4', [], r"line 3, column 4 \(effort1\): 'x'; expected a"),
         ('t;q1;q2;effort1;effort2\n0;1;2;3;0,5', [], r"line 2, column 5 \(effort2\): '0,5'; exp"),
         (f'{HEAD}\n0,1,2,3,4\n\n0.1,1,2,3', [], 'line 4: 4 columns; expected 5'),
-        (f'{HEAD}\n0,1,2,3,4,5', [], 'line 2: 6 columns; the names are of 5'),
+        (f'{HEAD}\n0,0,1,0,2,0,3,0,4,0', [], 'line 2: 10 columns; the names are of 5'),
         ('0,1,2,3,4', [], 'line 1: no header; expected a header as'),
         ('t,q1,q2\n0,1,2', [], 'no column of effort among t, q1, q2; expected'),
         ('q1,q2,effort1,effort2\n0,1,2,3', [], 'no column of time'),
@@ -119,6 +119,122 @@ def test_errors_name_file_line_and_column(tmp_path, text, columns, reason):
     file.write_text(text)
     with pytest.raises(BagError, match=f'run.csv.*{reason}'):
         read_recording(file, columns=columns).recording(NAMES)
+
+
+# -- headers of other programs ------------------------------------------------------------------
+
+
+def of_joints(name, first=0):
+    return [f'{name}_{k}' for k in range(first, first + 2)]
+
+
+def franka(name):
+    return ','.join(f'{name}[{k}]' for k in range(2))
+
+
+def test_a_log_of_ur_rtde_has_currents_and_commands(tmp_path):
+    kinds = ('actual_q', 'actual_qd', 'actual_current', 'target_q', 'target_qd')
+    others = ('target_qdd', 'target_current', 'target_moment', 'actual_current_window')
+    head = ['timestamp', *(one for kind in (*kinds, *others) for one in of_joints(kind))]
+    head += ['actual_robot_current', 'tool_output_current', 'robot_mode']
+    rows = np.hstack([ALL, Q + 0.1, QD, *[0 * Q] * 4, 0 * ALL[:, :3]])
+    for separator in ', ':
+        file = read_recording(write(tmp_path / 'run.csv', rows, separator.join(head), separator))
+        found = file.recording(NAMES)
+        for name, value in (('q', Q), ('qd', QD), ('effort', EFFORT)):
+            np.testing.assert_array_equal(getattr(found, name), value)
+        assert found.effort_unit == 'current'
+        np.testing.assert_allclose(file.commanded(NAMES).command, Q + 0.1)
+
+
+@pytest.mark.parametrize(
+    ('time', 'prefix'), [('time, success_rate', 'state.'), ('duration, success rate', '')]
+)
+def test_a_log_of_libfranka_has_milliseconds_and_torques(tmp_path, time, prefix):
+    kinds = ('q', 'q_d', 'dq', 'dq_d', 'tau_J', 'tau_ext_hat_filtered')
+    head = [time, *(franka(f'{prefix}{kind}') for kind in kinds), franka('cmd.tau_J_d')]
+    T_ms = np.round(1e3 * T)[:, None]
+    rows = np.hstack([T_ms, T_ms**0, Q, 0 * Q, QD, 0 * Q, EFFORT, 0 * Q, 0 * Q])
+    found = read_recording(write(tmp_path / 'run.csv', rows, ','.join(head))).recording(NAMES)
+    np.testing.assert_allclose(found.t, T - T[0], atol=1e-9)
+    for name, value in (('q', Q), ('qd', QD), ('effort', EFFORT)):
+        np.testing.assert_array_equal(getattr(found, name), value)
+    assert found.effort_unit == 'torque'
+
+
+def test_of_several_times_the_first_without_gaps_is_used_and_named(tmp_path):
+    head = '__time,/js/header/stamp,/js/position[0],/js/position[1],/js/effort[0],/js/effort[1]'
+    rows = np.hstack([table('time'), table('time') - 7.0, Q, EFFORT])
+    for gap, used in ((1, '__time'), (0, '/js/header/stamp')):
+        rows[3, :2] = T[3] - 7.0 * (1 - gap)
+        rows[3, gap] = np.nan
+        rows[:, 1 - gap] = T - 7.0 * gap
+        found = read_recording(write(tmp_path / 'run.csv', rows, head)).recording(NAMES)
+        assert f'columns of time: __time, /js/header/stamp; {used} is used' in found.notes
+        np.testing.assert_array_equal(found.q, Q)
+
+
+def test_echoed_joint_states_need_no_header(tmp_path):
+    lines = [
+        f'{int(t)},{round(1e9 * (t % 1))},base,shoulder,elbow,'
+        + ','.join(f'{x:.9g}' for x in (*q, *qd, *effort))
+        for t, q, qd, effort in zip(T, Q, QD, EFFORT, strict=True)
+    ]
+    file = tmp_path / 'run.csv'
+    for frame in ('base', ''):
+        file.write_text('\n'.join(lines).replace('base', frame))
+        found = read_recording(file).recording(NAMES)
+        np.testing.assert_allclose(found.t, T - T[0], atol=1e-9)
+        for name, value in (('q', Q), ('qd', QD), ('effort', EFFORT)):
+            np.testing.assert_array_equal(getattr(found, name), value)
+    file.write_text('\n'.join(line.rsplit(',', 2)[0] for line in lines))
+    with pytest.raises(BagError, match='line 1: 4 numbers of 2 joints; expected position, vel'):
+        read_recording(file)
+
+
+def test_columns_after_the_last_name_are_not_used_and_said(tmp_path):
+    for extra, words in ((1, '1 column after'), (3, '3 columns after')):
+        rows = np.hstack([ALL, np.ones((K, extra))])
+        file = write(tmp_path / 'run.csv', rows, 't,q1,q2,qd1,qd2,effort1,effort2')
+        found = read_recording(file).recording(NAMES)
+        np.testing.assert_array_equal(found.effort, EFFORT)
+        assert any(words in note for note in found.notes)
+    text = file.read_text().replace(',1,1,1', ',')  # separators at the ends of the lines
+    file.write_text(text)
+    np.testing.assert_array_equal(read_recording(file).recording(NAMES).effort, EFFORT)
+
+
+@pytest.mark.parametrize(
+    ('head', 'line'),
+    [
+        (
+            'clock,angle a,angle b,speed a,speed b,amps a,amps b',
+            'if the columns are these: --columns time q1 q2 qd1 qd2 current1 current2',
+        ),
+        ('a,b,c,d,e,f,g', 'here --columns - - - - - - -, with time, q1, effort1 and so on'),
+        (
+            't,a [deg],b [deg],v1,v2,torque_in1,torque_in2',
+            'here --columns t - - - - tau1 tau2, with',
+        ),
+    ],
+)
+def test_an_unknown_header_is_shown_with_the_option_for_it(tmp_path, head, line):
+    file = write(tmp_path / 'run.csv', ALL, head)
+    with pytest.raises(BagError) as error:
+        read_recording(file).recording(NAMES)
+    assert line in str(error.value)
+    if '-' not in line.partition('--columns')[2]:
+        columns = line.partition('--columns ')[2].split()
+        np.testing.assert_array_equal(
+            read_recording(file, columns=columns).recording(NAMES).effort, EFFORT
+        )
+
+
+@pytest.mark.parametrize(('unit', 'seconds'), [('ms', 1e-3), ('us', 1e-6), ('ns', 1e-9)])
+def test_a_time_has_the_unit_of_its_header(tmp_path, unit, seconds):
+    rows = np.hstack([(T[:, None] - T[0]) / seconds, Q, EFFORT])
+    file = write(tmp_path / 'run.csv', rows, f't [{unit}],q1,q2,tau1,tau2')
+    np.testing.assert_allclose(read_recording(file).recording(NAMES).t, T - T[0], atol=1e-9)
 
 
 def test_a_missing_joint_is_an_error_of_the_recording(tmp_path):
