@@ -260,7 +260,7 @@ class ControlLoop:
         """Return (n,) numbers of a caller."""
         n = len(self._names)
         try:
-            row = np.asarray(values, dtype=float)
+            row = np.array(values, dtype=float)  # a copy: streams keep their targets
         except (TypeError, ValueError) as error:
             raise LoopFaultError(f'{name} is {values!r}; expected {n} numbers') from error
         if row.shape != (n,):

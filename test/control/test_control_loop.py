@@ -144,6 +144,27 @@ def test_a_stream_is_one_curve_and_its_end_a_hold():
     np.testing.assert_array_equal(qd[-1], 0.0)
 
 
+def test_arrays_of_the_caller_may_be_used_again():
+    own, kept = Run(), Run()
+    q, qd, target, speed = (np.zeros(2) for _ in range(4))
+    for k in range(60):
+        wanted = shifted(0.002 * k)
+        targets = Waypoint(wanted, np.array([0.4, 0.0])), Waypoint(target, speed)
+        target[:], speed[:] = targets[0][:2]
+        if k < 30:
+            targets = wanted, target
+        if k % 4:
+            targets = None, None
+        expected = own.states(1, wanted, STILL, targets[0])
+        q[:], qd[:] = wanted, STILL
+        found = kept.states(1, q, qd, targets[1])
+        for row in (q, qd, target, speed):
+            row[:] = 9.0
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert not kept.loop.fault
+
+
 def test_a_trajectory_is_followed_to_its_end():
     run, end = Run(settings=LoopSettings(tolerance=0.0)), shifted(0.1, -0.2)
     run.states()
