@@ -21,7 +21,6 @@ cause is over.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -237,12 +236,12 @@ class ControlLoop:
     def _checked_time(self, t: float) -> int:
         """Return a time in ns, if it follows the one before it."""
         try:
-            known = math.isfinite(t) and t >= 0
-        except TypeError:
-            known = False
-        if not known:
+            stamp = round(1.0 * t * SECOND)
+        except (TypeError, ValueError, OverflowError):  # also of NaN and infinity
+            stamp = -1
+        if stamp < 0:
             raise LoopFaultError(f't is {t!r}; expected a finite time in s, not negative')
-        stamp, timeout = round(t * SECOND), self._values.input_timeout
+        timeout = self._values.input_timeout
         if self._stamp < 0:
             return stamp
         gap = (stamp - self._stamp) / SECOND
@@ -261,7 +260,7 @@ class ControlLoop:
         n = len(self._names)
         try:
             row = np.array(values, dtype=float)  # a copy: streams keep their targets
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise LoopFaultError(f'{name} is {values!r}; expected {n} numbers') from error
         if row.shape != (n,):
             raise LoopFaultError(f'{name} has shape {row.shape}; it must be ({n},)')

@@ -244,6 +244,8 @@ FAULTS = {
     'no positions': (lambda run: run.states(1, None), 'q has shape ()'),
     'NaN time': (lambda run: at(run, NAN), 'expected a finite time'),
     'no time': (lambda run: at(run, None), 'expected a finite time'),
+    'time beyond all clocks': (lambda run: at(run, 10**400), 'expected a finite time'),
+    'numbers beyond all floats': (lambda run: run.states(1, [10**400, 0]), 'expected 2 numbers'),
     'negative time': (lambda run: at(run, -1.0), 'not negative'),
     'time backwards': (lambda run: at(run, run.t - 0.002), 'before that of the last state'),
     'another clock': (lambda run: at(run, 1.0), 'the time went back'),
