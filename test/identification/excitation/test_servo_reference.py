@@ -15,6 +15,7 @@ from robot_dynamics.control.trajectory_file import read_trajectory
 from robot_dynamics.identification import ExcitationError, excite_servo, limits_of, read_commands
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import clearance
+from robot_dynamics.identification.excitation.servo_reference import SHARES
 from robot_dynamics.simulation import PerStep, Servo, simulate_batch
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -85,6 +86,22 @@ def test_positions_and_velocities_keep_their_limits_and_rests_are_there():
     again = excite_servo(arm, limits, seed=3)
     assert np.array_equal(again.q, found.q)
     assert not np.array_equal(excite_servo(arm, limits, seed=4).q, found.q)
+
+
+@pytest.mark.parametrize(
+    'narrow', [{}, {'velocity': 0.05}, {'velocity': 0.3}, {'acceleration': 0.1}]
+)
+def test_chirps_of_slow_joints_keep_their_limits(narrow):
+    model = load_urdf(PANDA)
+    limits = limits_of(model, **narrow)
+    found = excite_servo(Dynamics(model), limits, rate=200.0)
+    t = found.times - found.approach
+    v = np.diff(found.q, axis=0) * 200
+    a = np.diff(v, axis=0) * 200
+    before = t < (SHARES['rest'] + SHARES['chirp']) * 40
+    assert (np.abs(v) <= limits.velocity * (1 + 1e-9)).all()
+    assert (np.abs(a[before[2:]]) <= limits.acceleration * (1 + 1e-9)).all()
+    assert (np.abs(a[before[2:]]).max(axis=0) > 0.5 * limits.acceleration).all()
 
 
 def test_links_keep_their_distance_in_every_posture_of_the_ranges():
