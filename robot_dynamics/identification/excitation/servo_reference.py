@@ -123,7 +123,7 @@ def excite_servo(
     Raises:
         ExcitationError: a short duration, a low rate, or no such motion keeps the distances.
     """
-    if duration < SHORTEST or rate < 10 * HIGHEST:
+    if not (duration >= SHORTEST and rate >= 10 * HIGHEST):
         raise ExcitationError(
             f'duration is {duration:g} s and rate {rate:g} Hz; a reference of servos needs '
             f'{SHORTEST:g} s and {10 * HIGHEST:g} Hz or more'
@@ -273,6 +273,8 @@ def _moves(
     rng: np.random.Generator,
 ) -> Array:
     """Return moves (k,) at a speed between random goals of either sign in turn, with holds."""
+    # The first goal, a hold and the way back take less than the time.
+    amplitude = min(amplitude, speed * duration / 4)
     times, values, sign = [0.0], [0.0], rng.choice([-1.0, 1.0])
     while True:
         goal = sign * amplitude * rng.uniform(least, 1.0)

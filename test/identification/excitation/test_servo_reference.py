@@ -104,6 +104,20 @@ def test_chirps_of_slow_joints_keep_their_limits(narrow):
     assert (np.abs(a[before[2:]]).max(axis=0) > 0.5 * limits.acceleration).all()
 
 
+@pytest.mark.parametrize(('duration', 'velocity'), [(10.0, 10.0), (10.0, 0.2), (40.0, 0.01)])
+def test_each_joint_moves_in_each_part(duration, velocity):
+    model = load_urdf(PANDA)
+    found = excite_servo(
+        Dynamics(model), limits_of(model, velocity=velocity), duration=duration, rate=50.0
+    )
+    begin, t = 0.0, found.times - found.approach
+    for name, share in SHARES.items():
+        end = begin + share * duration
+        moved = np.ptp(found.q[(t >= begin) & (t < end)], axis=0)
+        assert (moved > 0).all() == (name != 'rest')
+        begin = end
+
+
 def test_links_keep_their_distance_in_every_posture_of_the_ranges():
     model = load_urdf(PANDA)
     arm = Dynamics(model)
