@@ -332,6 +332,9 @@ class ControlLoop:
         if self._kd is not self._none:
             # tau = kp (q_d - q) + kd (qd_d - qd) + tau_ff
             tau = tau - self._law.feedback
+            # A drive that is not where the state says would have all of it.
+            most = self._arm.model.effort_limit
+            tau = np.minimum(np.maximum(tau, -most), most)
         return Command(q, qd, self._kp, self._kd, tau)
 
 

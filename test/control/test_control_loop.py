@@ -116,6 +116,18 @@ def test_what_the_drives_do_stays_within_the_effort_limits(sign):
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('state', [(2 * np.pi, 0.0), (0.0, 24.0)], ids=['turn', 'velocity'])
+def test_a_state_that_is_wrong_gives_no_torque_beyond_the_effort_limits(state, sign):
+    run = Run(kp=40.0, kd=8.0, settings=LoopSettings(tolerance=0.0))
+    run.states(60)
+    off, speed = sign * np.array(state)
+    command = run.states(3, Q + off, STILL + speed)
+    assert not run.loop.fault
+    assert (np.abs(command.tau) <= MODEL.effort_limit).all()
+    assert (np.abs(command.tau) > 0.99 * MODEL.effort_limit).all()
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_what_the_drives_do_changes_within_the_rate_limit(sign):
     run = Run(settings=LoopSettings(tolerance=0.0, max_torque_rate=[50.0, 30.0]))
     before = drive_torque(run.states(60), Q, STILL)
