@@ -49,7 +49,9 @@ from robot_dynamics.control.transitions import at_rest, stopping_time
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.model.joint_values import at_least_zero
+from robot_dynamics.core.model.robot_model import RobotModel
 
+FARTHEST_START = 4 * np.pi  # rad beyond a limit; encoders may be off by whole turns
 REPEATED_CALLS = 10  # calls in a row with the same time, after which the clock counts as stopped
 
 
@@ -222,7 +224,10 @@ class ControlLoop:
         """Return a measured state if its time and values are possible."""
         stamp = self._checked_time(t)
         velocity = [] if qd is None else self._finite('qd', qd).tolist()
-        message = Measured(self._names, self._row('q', q).tolist(), velocity)
+        position = self._row('q', q)
+        if self._stamp < 0:
+            _check_unit(position, self._arm.model)
+        message = Measured(self._names, position.tolist(), velocity)
         state = self._reader.read(message, stamp)
         assert state is not None  # all joints are in the message
         if state.restarted:
@@ -346,6 +351,16 @@ def _check_law(law: str, own: bool) -> None:
         raise ValueError(
             f'law is {law!r}, whose feedback depends on the posture, and feedback is {DRIVE!r}; '
             f'expected LoopSettings(feedback={LOOP!r})'
+        )
+
+
+def _check_unit(q: Array, model: RobotModel) -> None:
+    """Raise LoopFaultError if an arm begins at positions (n,) that are not in rad."""
+    beyond = np.maximum(model.lower - q, q - model.upper)
+    for j in np.flatnonzero(model.angular & (beyond > FARTHEST_START)):
+        raise LoopFaultError(
+            f'joint {model.joint_names[j]!r} begins at {q[j]:.4g} rad; its limits are '
+            f'{model.lower[j]:.4g} to {model.upper[j]:.4g} rad: are the positions in degrees?'
         )
 
 

@@ -338,6 +338,18 @@ def test_a_fault_of_the_first_state_ends_in_damping():
     assert_damped(run.states(10))
 
 
+@pytest.mark.parametrize('law', ['feedforward', 'gravity_only'])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_an_arm_does_not_begin_in_degrees(law, sign):
+    run = Run(law)
+    assert_damped(run.states(1, sign * np.degrees(Q)))
+    assert f"joint '{NAMES[0]}' begins at" in run.loop.fault
+    assert 'are the positions in degrees?' in run.loop.fault
+    run.loop.restart()
+    run.states(60, Q + 2 * np.pi)  # an encoder without an absolute turn
+    assert not run.loop.fault
+
+
 def test_a_torque_that_is_not_finite_ends_in_damping():
     heavy = rd.Dynamics(replace(MODEL, gravity=1e307 * MODEL.gravity))
     loop = rd.ControlLoop(heavy, kp=KP, kd=KD, damping=DAMPING)
