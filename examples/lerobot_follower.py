@@ -131,9 +131,14 @@ class ModelFollower:
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
         """Take the next target; return the action.
 
-        Keys are `<motor>.pos`, in degrees. Joints that it lacks keep their last target.
+        Keys are `<motor>.pos`, in degrees; others, as of velocities, are not used. Joints that it
+        lacks keep their last target.
         """
-        given = {key.removesuffix(POSITION): value for key, value in action.items()}
+        given = {
+            key.removesuffix(POSITION): value
+            for key, value in action.items()
+            if key.endswith(POSITION)
+        }
         others = {name: value for name, value in given.items() if name not in self._joints}
         with self._lock:
             present = self.loop.follower.present

@@ -131,6 +131,16 @@ def test_an_action_of_one_joint_leaves_the_other(follower):
     assert np.abs(inner.bus.q - START - [0.0, 0.024]).max() < 2e-3
 
 
+def test_velocities_and_torques_of_an_action_are_not_used(follower):
+    inner, model = follower
+    run(inner, model, 10)
+    more = {f'{name}.{kind}': 30.0 for name in JOINTS for kind in ('vel', 'torque')}
+    model.send_action(degrees(START) | more)
+    run(inner, model, 50, begin=10)
+    assert not model.loop.fault
+    assert not inner.sent
+
+
 class BusError(Exception):
     """An error of a driver that is no OSError."""
 
