@@ -15,6 +15,10 @@ angles are in degrees:
 
     sync_read_all_states()       {motor: {'position': deg, 'velocity': deg/s, 'torque': N m}}
     _mit_control_batch(commands) {motor: (kp, kd, deg, deg/s, N m)}
+
+A state of a motor that did not answer is to be missing or NaN. lerobot's own bus for such drives
+(motors/damiao, commit 5d7c40b) returns its last one: a motor that is lost is found when the
+reference moves.
 """
 
 from __future__ import annotations
