@@ -153,6 +153,7 @@ class ControlLoop:
         self._tolerances = Tolerances(self._values.tolerance, none)
         self._reader = JointStateReader(model, self._values.input_timeout, VelocityFilter())
         self._compile()
+        self.fault = ''
         self.restart()
 
     def _compile(self) -> None:
@@ -180,6 +181,7 @@ class ControlLoop:
         )
         self._reader.reset()
         self._cycle = ControlCycle(self.follower, self._law, TorqueGate(limits, self.counts))
+        self._limits, self._was_damped = limits, bool(self.fault)
         self._stamp, self._standing = -1, 0  # of the last state, ns; calls with it
         self._q = self._none  # of the last state
         self._was_stopped = False  # since the last target that was followed
@@ -300,6 +302,10 @@ class ControlLoop:
     ) -> Command:
         """Return the command for a state; a target is followed from this state on."""
         begins = self.follower.present is None
+        if self._was_damped and measured.qd is not None:
+            # The arm may move: the soft start takes over from the torque of damping.
+            damped = self._limits.clamped(-self._damping * measured.qd)
+            self._was_damped = self._cycle.gate.begin_with(damped)
         if target is not None and not begins:
             self._follow(target)
         state = self.follower.nearest(measured)

@@ -321,6 +321,26 @@ def test_a_restart_begins_with_any_clock_and_without_the_memory_of_friction():
     assert not run.loop.fault
 
 
+@pytest.mark.parametrize('settings', [LoopSettings(), OWN], ids=['drive', 'loop'])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_restart_takes_over_from_damping(sign, settings):
+    run = Run(settings=settings)
+    run.states(1, [NAN, 0.0])
+    run.loop.restart()
+    q, qd, torques = Q.copy(), sign * np.array([0.5, -0.8]), []
+    for k in range(30):
+        command = run.states(1, q, qd)
+        torques.append(drive_torque(command, q, qd))
+        if k == 0:  # the first torque is that of damping
+            np.testing.assert_allclose(torques[0], -DAMPING * qd, rtol=1e-12)
+        qd = 0.7 * qd  # an arm that brakes
+        q = q + PERIOD * qd
+    assert not run.loop.fault
+    steps = np.abs(np.diff(torques, axis=0))
+    assert (steps <= MODEL.effort_limit / 0.1 * PERIOD + 1e-9).all()
+    np.testing.assert_allclose(torques[-1], ARM.gravity_torque(Q), rtol=0.1, atol=1.5)
+
+
 def test_a_target_of_the_first_call_is_followed():
     run = Run()
     for k in range(20):
