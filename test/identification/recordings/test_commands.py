@@ -332,3 +332,9 @@ def test_a_missing_pyarrow_gives_the_line_to_type(tmp_path, monkeypatch):
         BagError, match=r"pip install pyarrow, or in a checkout pip install '\.\[lerobot\]'"
     ):
         read_commands(file, columns=('a', 'b'), units='degrees')
+
+
+@pytest.mark.parametrize('name', ['run', 'run.csv', 'run.parquet'])
+def test_a_path_that_does_not_exist_is_named(name, tmp_path):
+    with pytest.raises(BagError, match=f'{name}: no such file or folder'):
+        read_commands(tmp_path / name, units='degrees')
