@@ -15,6 +15,10 @@ angles are in degrees:
 
     sync_read_all_states()       {motor: {'position': deg, 'velocity': deg/s, 'torque': N m}}
     _mit_control_batch(commands) {motor: (kp, kd, deg, deg/s, N m)}
+
+A state of a motor that did not answer is to be missing or NaN. lerobot's own bus for such drives
+(motors/damiao, commit 5d7c40b) returns its last one: a motor that is lost is found when the
+reference moves.
 """
 
 from __future__ import annotations
@@ -30,6 +34,7 @@ from numpy.typing import ArrayLike
 
 import robot_dynamics as rd
 
+LOG = logging.getLogger(__name__)
 RATE = 200.0  # Hz, of the commands
 POSITION = '.pos'  # end of the keys of actions
 
@@ -130,9 +135,14 @@ class ModelFollower:
     def send_action(self, action: dict[str, Any]) -> dict[str, Any]:
         """Take the next target; return the action.
 
-        Keys are `<motor>.pos`, in degrees. Joints that it lacks keep their last target.
+        Keys are `<motor>.pos`, in degrees; others, as of velocities, are not used. Joints that it
+        lacks keep their last target.
         """
-        given = {key.removesuffix(POSITION): value for key, value in action.items()}
+        given = {
+            key.removesuffix(POSITION): value
+            for key, value in action.items()
+            if key.endswith(POSITION)
+        }
         others = {name: value for name, value in given.items() if name not in self._joints}
         with self._lock:
             present = self.loop.follower.present
@@ -154,27 +164,33 @@ class ModelFollower:
             was_damped = bool(self.loop.fault)
             command = self.loop.command(t, q, qd, target)
             rows = zip(self._joints, *command, strict=True)
-            self._bus._mit_control_batch(
-                {
-                    name: (kp, kd, math.degrees(q), math.degrees(qd), tau)
-                    for name, q, qd, kp, kd, tau in rows
-                }
-            )
+            frames = {
+                name: (kp, kd, math.degrees(q), math.degrees(qd), tau)
+                for name, q, qd, kp, kd, tau in rows
+            }
+            try:
+                self._bus._mit_control_batch(frames)
+            except Exception as error:  # drivers differ in its type
+                if not self.loop.fault:
+                    LOG.exception('a command was not sent')
+                    self.loop.fault = f'a command was not sent: {error!r}'
         if self.loop.fault and not was_damped:
-            logging.getLogger(__name__).error('the arm is damped: %s', self.loop.fault)
+            LOG.error('the arm is damped: %s', self.loop.fault)
         return command
 
     def _states(self) -> tuple[list[float], list[float]]:
         """Return positions and velocities (n,), rad and rad/s; NaN for what was not received."""
         try:
             states = self._bus.sync_read_all_states()
-        except OSError:
-            states = {}
-        rows = [states.get(name, {}) for name in self._joints]
-        q, qd = (
-            [math.radians(row.get(key, math.nan)) for row in rows]
-            for key in ('position', 'velocity')
-        )
+            rows = [states.get(name, {}) for name in self._joints]
+            q, qd = (
+                [math.radians(row.get(key, math.nan)) for row in rows]
+                for key in ('position', 'velocity')
+            )
+        except Exception:  # the drives are damped, and the thread goes on
+            if not self.loop.fault:
+                LOG.exception('the states of the drives were not read')
+            q, qd = ([math.nan] * len(self._joints) for _ in range(2))
         return q, qd
 
     def _run(self) -> None:

@@ -21,7 +21,6 @@ cause is over.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import NamedTuple
 
@@ -50,7 +49,9 @@ from robot_dynamics.control.transitions import at_rest, stopping_time
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction, coulomb_friction
 from robot_dynamics.core.model.joint_values import at_least_zero
+from robot_dynamics.core.model.robot_model import RobotModel
 
+FARTHEST_START = 4 * np.pi  # rad beyond a limit; encoders may be off by whole turns
 REPEATED_CALLS = 10  # calls in a row with the same time, after which the clock counts as stopped
 
 
@@ -152,6 +153,7 @@ class ControlLoop:
         self._tolerances = Tolerances(self._values.tolerance, none)
         self._reader = JointStateReader(model, self._values.input_timeout, VelocityFilter())
         self._compile()
+        self.fault = ''
         self.restart()
 
     def _compile(self) -> None:
@@ -179,6 +181,7 @@ class ControlLoop:
         )
         self._reader.reset()
         self._cycle = ControlCycle(self.follower, self._law, TorqueGate(limits, self.counts))
+        self._limits, self._was_damped = limits, bool(self.fault)
         self._stamp, self._standing = -1, 0  # of the last state, ns; calls with it
         self._q = self._none  # of the last state
         self._was_stopped = False  # since the last target that was followed
@@ -223,7 +226,10 @@ class ControlLoop:
         """Return a measured state if its time and values are possible."""
         stamp = self._checked_time(t)
         velocity = [] if qd is None else self._finite('qd', qd).tolist()
-        message = Measured(self._names, self._row('q', q).tolist(), velocity)
+        position = self._row('q', q)
+        if self._stamp < 0:
+            _check_unit(position, self._arm.model)
+        message = Measured(self._names, position.tolist(), velocity)
         state = self._reader.read(message, stamp)
         assert state is not None  # all joints are in the message
         if state.restarted:
@@ -237,12 +243,12 @@ class ControlLoop:
     def _checked_time(self, t: float) -> int:
         """Return a time in ns, if it follows the one before it."""
         try:
-            known = math.isfinite(t) and t >= 0
-        except TypeError:
-            known = False
-        if not known:
+            stamp = round(1.0 * t * SECOND)
+        except (TypeError, ValueError, OverflowError):  # also of NaN and infinity
+            stamp = -1
+        if stamp < 0:
             raise LoopFaultError(f't is {t!r}; expected a finite time in s, not negative')
-        stamp, timeout = round(t * SECOND), self._values.input_timeout
+        timeout = self._values.input_timeout
         if self._stamp < 0:
             return stamp
         gap = (stamp - self._stamp) / SECOND
@@ -260,8 +266,8 @@ class ControlLoop:
         """Return (n,) numbers of a caller."""
         n = len(self._names)
         try:
-            row = np.asarray(values, dtype=float)
-        except (TypeError, ValueError) as error:
+            row = np.array(values, dtype=float)  # a copy: streams keep their targets
+        except (TypeError, ValueError, OverflowError) as error:
             raise LoopFaultError(f'{name} is {values!r}; expected {n} numbers') from error
         if row.shape != (n,):
             raise LoopFaultError(f'{name} has shape {row.shape}; it must be ({n},)')
@@ -296,6 +302,10 @@ class ControlLoop:
     ) -> Command:
         """Return the command for a state; a target is followed from this state on."""
         begins = self.follower.present is None
+        if self._was_damped and measured.qd is not None:
+            # The arm may move: the soft start takes over from the torque of damping.
+            damped = self._limits.clamped(-self._damping * measured.qd)
+            self._was_damped = self._cycle.gate.begin_with(damped)
         if target is not None and not begins:
             self._follow(target)
         state = self.follower.nearest(measured)
@@ -333,6 +343,9 @@ class ControlLoop:
         if self._kd is not self._none:
             # tau = kp (q_d - q) + kd (qd_d - qd) + tau_ff
             tau = tau - self._law.feedback
+            # A drive that is not where the state says would have all of it.
+            most = self._arm.model.effort_limit
+            tau = np.minimum(np.maximum(tau, -most), most)
         return Command(q, qd, self._kp, self._kd, tau)
 
 
@@ -344,6 +357,16 @@ def _check_law(law: str, own: bool) -> None:
         raise ValueError(
             f'law is {law!r}, whose feedback depends on the posture, and feedback is {DRIVE!r}; '
             f'expected LoopSettings(feedback={LOOP!r})'
+        )
+
+
+def _check_unit(q: Array, model: RobotModel) -> None:
+    """Raise LoopFaultError if an arm begins at positions (n,) that are not in rad."""
+    beyond = np.maximum(model.lower - q, q - model.upper)
+    for j in np.flatnonzero(model.angular & (beyond > FARTHEST_START)):
+        raise LoopFaultError(
+            f'joint {model.joint_names[j]!r} begins at {q[j]:.4g} rad; its limits are '
+            f'{model.lower[j]:.4g} to {model.upper[j]:.4g} rad: are the positions in degrees?'
         )
 
 

@@ -100,6 +100,15 @@ class TorqueGate:
         self._elapsed = 0.0  # s, of the soft start
         self._stamp = -1  # ns, of the newest state since then
 
+    def begin_with(self, tau: Array) -> bool:
+        """Let a soft start begin with another torque (n,); return whether there is one."""
+        if self._base is None:
+            return False
+        self._base = np.array(tau)
+        if self._stamp < 0:
+            self.last = self._base
+        return True
+
     def close(self) -> None:
         """Count as not open until the next torque, which starts softly from the last one."""
         self.is_open = False

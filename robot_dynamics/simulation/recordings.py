@@ -204,14 +204,14 @@ def record_servo(
         ModelError, FrictionLawError: the profile has no servo, or does not fit the robot.
         ValueError: a period of the rate is not a whole number of time steps.
     """
-    commands = np.asarray(commands, dtype=float)
+    commands = np.array(commands, dtype=float)
     if commands.ndim != 2 or commands.shape[1] != arm.model.n or not len(commands):
         raise ShapeError(
             f'commands has shape {commands.shape}; it must be (k, {arm.model.n}), k of 1 or more'
         )
     if profile.servo is None:
         raise ModelError('the profile has no servo; expected one, or record_tracking')
-    steps = round(1 / (rate * time_step))
+    steps = round(1 / (rate * time_step)) if 0 < rate * time_step < np.inf else 0
     if steps < 1 or abs(steps * rate * time_step - 1) > WHOLE:
         raise ValueError(
             f'rate is {rate:g} Hz with a time_step of {time_step:g} s; expected a period of whole '

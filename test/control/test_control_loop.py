@@ -116,6 +116,18 @@ def test_what_the_drives_do_stays_within_the_effort_limits(sign):
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
+@pytest.mark.parametrize('state', [(2 * np.pi, 0.0), (0.0, 24.0)], ids=['turn', 'velocity'])
+def test_a_state_that_is_wrong_gives_no_torque_beyond_the_effort_limits(state, sign):
+    run = Run(kp=40.0, kd=8.0, settings=LoopSettings(tolerance=0.0))
+    run.states(60)
+    off, speed = sign * np.array(state)
+    command = run.states(3, Q + off, STILL + speed)
+    assert not run.loop.fault
+    assert (np.abs(command.tau) <= MODEL.effort_limit).all()
+    assert (np.abs(command.tau) > 0.99 * MODEL.effort_limit).all()
+
+
+@pytest.mark.parametrize('sign', [1.0, -1.0])
 def test_what_the_drives_do_changes_within_the_rate_limit(sign):
     run = Run(settings=LoopSettings(tolerance=0.0, max_torque_rate=[50.0, 30.0]))
     before = drive_torque(run.states(60), Q, STILL)
@@ -142,6 +154,27 @@ def test_a_stream_is_one_curve_and_its_end_a_hold():
     np.testing.assert_allclose((q[2:] - q[:-2]) / (2 * PERIOD), middle, atol=0.02)
     assert np.abs(qd).max() > 0.1
     np.testing.assert_array_equal(qd[-1], 0.0)
+
+
+def test_arrays_of_the_caller_may_be_used_again():
+    own, kept = Run(), Run()
+    q, qd, target, speed = (np.zeros(2) for _ in range(4))
+    for k in range(60):
+        wanted = shifted(0.002 * k)
+        targets = Waypoint(wanted, np.array([0.4, 0.0])), Waypoint(target, speed)
+        target[:], speed[:] = targets[0][:2]
+        if k < 30:
+            targets = wanted, target
+        if k % 4:
+            targets = None, None
+        expected = own.states(1, wanted, STILL, targets[0])
+        q[:], qd[:] = wanted, STILL
+        found = kept.states(1, q, qd, targets[1])
+        for row in (q, qd, target, speed):
+            row[:] = 9.0
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other)
+    assert not kept.loop.fault
 
 
 def test_a_trajectory_is_followed_to_its_end():
@@ -223,6 +256,8 @@ FAULTS = {
     'no positions': (lambda run: run.states(1, None), 'q has shape ()'),
     'NaN time': (lambda run: at(run, NAN), 'expected a finite time'),
     'no time': (lambda run: at(run, None), 'expected a finite time'),
+    'time beyond all clocks': (lambda run: at(run, 10**400), 'expected a finite time'),
+    'numbers beyond all floats': (lambda run: run.states(1, [10**400, 0]), 'expected 2 numbers'),
     'negative time': (lambda run: at(run, -1.0), 'not negative'),
     'time backwards': (lambda run: at(run, run.t - 0.002), 'before that of the last state'),
     'another clock': (lambda run: at(run, 1.0), 'the time went back'),
@@ -286,6 +321,26 @@ def test_a_restart_begins_with_any_clock_and_without_the_memory_of_friction():
     assert not run.loop.fault
 
 
+@pytest.mark.parametrize('settings', [LoopSettings(), OWN], ids=['drive', 'loop'])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_a_restart_takes_over_from_damping(sign, settings):
+    run = Run(settings=settings)
+    run.states(1, [NAN, 0.0])
+    run.loop.restart()
+    q, qd, torques = Q.copy(), sign * np.array([0.5, -0.8]), []
+    for k in range(30):
+        command = run.states(1, q, qd)
+        torques.append(drive_torque(command, q, qd))
+        if k == 0:  # the first torque is that of damping
+            np.testing.assert_allclose(torques[0], -DAMPING * qd, rtol=1e-12)
+        qd = 0.7 * qd  # an arm that brakes
+        q = q + PERIOD * qd
+    assert not run.loop.fault
+    steps = np.abs(np.diff(torques, axis=0))
+    assert (steps <= MODEL.effort_limit / 0.1 * PERIOD + 1e-9).all()
+    np.testing.assert_allclose(torques[-1], ARM.gravity_torque(Q), rtol=0.1, atol=1.5)
+
+
 def test_a_target_of_the_first_call_is_followed():
     run = Run()
     for k in range(20):
@@ -301,6 +356,18 @@ def test_a_fault_of_the_first_state_ends_in_damping():
     run = Run()
     assert_damped(run.states(1, [NAN, 0.0]))
     assert_damped(run.states(10))
+
+
+@pytest.mark.parametrize('law', ['feedforward', 'gravity_only'])
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_an_arm_does_not_begin_in_degrees(law, sign):
+    run = Run(law)
+    assert_damped(run.states(1, sign * np.degrees(Q)))
+    assert f"joint '{NAMES[0]}' begins at" in run.loop.fault
+    assert 'are the positions in degrees?' in run.loop.fault
+    run.loop.restart()
+    run.states(60, Q + 2 * np.pi)  # an encoder without an absolute turn
+    assert not run.loop.fault
 
 
 def test_a_torque_that_is_not_finite_ends_in_damping():

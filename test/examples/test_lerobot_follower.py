@@ -30,11 +30,11 @@ class Bus:
     def __init__(self):
         self.motors = dict.fromkeys((*reversed(JOINTS), 'gripper'))
         self.q, self.qd, self.commands = START.copy(), np.zeros(2), {}
-        self.lost, self.fails = (), False
+        self.lost, self.fails, self.full = (), None, None
 
     def sync_read_all_states(self):
         if self.fails:
-            raise ConnectionError('no frames')
+            raise self.fails
         rows = zip(JOINTS, self.q, self.qd, strict=True)
         return {
             name: {'position': math.degrees(q), 'velocity': math.degrees(qd), 'torque': 0.0}
@@ -43,6 +43,8 @@ class Bus:
         }
 
     def _mit_control_batch(self, commands):
+        if self.full:
+            raise self.full
         self.commands = commands
 
     def move(self, duration, step=5e-4):
@@ -129,26 +131,54 @@ def test_an_action_of_one_joint_leaves_the_other(follower):
     assert np.abs(inner.bus.q - START - [0.0, 0.024]).max() < 2e-3
 
 
-@pytest.mark.parametrize('loss', ['a motor', 'the bus', 'NaN'])
+def test_velocities_and_torques_of_an_action_are_not_used(follower):
+    inner, model = follower
+    run(inner, model, 10)
+    more = {f'{name}.{kind}': 30.0 for name in JOINTS for kind in ('vel', 'torque')}
+    model.send_action(degrees(START) | more)
+    run(inner, model, 50, begin=10)
+    assert not model.loop.fault
+    assert not inner.sent
+
+
+class BusError(Exception):
+    """An error of a driver that is no OSError."""
+
+
+@pytest.mark.parametrize('loss', ['a motor', 'the bus', 'the driver', 'NaN'])
 def test_drives_are_damped_when_states_are_lost(follower, loss):
     inner, model = follower
     run(inner, model, 50)
     if loss == 'a motor':
         inner.bus.lost = (JOINTS[0],)
-    elif loss == 'the bus':
-        inner.bus.fails = True
+    elif loss.startswith('the '):
+        inner.bus.fails = {'the bus': ConnectionError('off'), 'the driver': BusError('off')}[loss]
     else:
         model.send_action({f'{JOINTS[0]}.pos': math.nan})
     model.cycle(0.25)
     for j, name in enumerate(JOINTS):
         kp, kd, _, speed, tau = inner.bus.commands[name]
         assert (kp, kd, speed, tau) == (0.0, KD[j], 0.0, 0.0)
-    inner.bus.lost, inner.bus.fails = (), False
+    inner.bus.lost, inner.bus.fails = (), None
     model.cycle(0.255)
     assert inner.bus.commands[JOINTS[0]][0] == 0.0
     model.restart()
     model.cycle(0.26)
     assert inner.bus.commands[JOINTS[0]][0] == KP[0]
+
+
+@pytest.mark.parametrize('error', [OSError('no buffer space'), BusError('off')])
+def test_drives_are_damped_after_a_command_that_was_not_sent(follower, error):
+    inner, model = follower
+    run(inner, model, 50)
+    inner.bus.full = error
+    model.cycle(0.25)
+    assert 'was not sent' in model.loop.fault
+    inner.bus.full = None
+    model.cycle(0.255)
+    for j, name in enumerate(JOINTS):
+        kp, kd, _, speed, tau = inner.bus.commands[name]
+        assert (kp, kd, speed, tau) == (0.0, KD[j], 0.0, 0.0)
 
 
 def test_a_thread_commands_the_drives_while_connected(follower):

@@ -230,6 +230,9 @@ def test_a_servo_recording_has_commands_and_positions_of_the_encoder():
     assert np.abs(servo.kp * (commands[-1] - one.true_q[-1]) - loaded).max() < 0.1 * 1.01
     recording = Recording(arm.model.joint_names, one.t, one.q, None, None, command=one.command)
     assert np.array_equal(recording.command, commands)
+    expected = commands.copy()
+    commands[:] = 9.0
+    assert np.array_equal(one.command, expected)
 
 
 def test_a_servo_recording_needs_a_servo_and_whole_steps():
@@ -238,6 +241,8 @@ def test_a_servo_recording_needs_a_servo_and_whole_steps():
     for profile, commands, more, error, why in (
         (REAL, still, {}, ModelError, 'the profile has no servo'),
         (hobby, still[:, :1], {}, ShapeError, r'commands has shape \(3, 1\)'),
+        (hobby, still, {'rate': 0.0}, ValueError, 'rate is 0 Hz'),
+        (hobby, still, {'rate': np.nan}, ValueError, 'rate is nan Hz'),
         (hobby, still, {'rate': 30.0}, ValueError, 'rate is 30 Hz with a time_step of 0.001 s'),
     ):
         with pytest.raises(error, match=why):

@@ -45,6 +45,8 @@ USED = 0.9  # of the velocity limit in a chirp, whose amplitude changes, too
 LARGEST = 0.5  # rad, or of half the range of a prismatic joint: amplitude of all parts
 SLOW_TIME = 2.0  # s, of a slow ramp over the amplitude
 FADE = 0.5  # s, at both ends of a chirp
+SLOW_FADE = 0.25  # of a chirp, at its low frequencies
+SHARP = 16.0  # exponent of a smooth minimum
 HOLDS = {'steps': (0.5, 1.2), 'slow': (0.3, 1.0)}  # s, between moves
 SHORTEST = 10.0  # s
 CENTRES, SIZES, SMALLEST = 40, 8, 0.1
@@ -121,7 +123,7 @@ def excite_servo(
     Raises:
         ExcitationError: a short duration, a low rate, or no such motion keeps the distances.
     """
-    if duration < SHORTEST or rate < 10 * HIGHEST:
+    if not (duration >= SHORTEST and rate >= 10 * HIGHEST):
         raise ExcitationError(
             f'duration is {duration:g} s and rate {rate:g} Hz; a reference of servos needs '
             f'{SHORTEST:g} s and {10 * HIGHEST:g} Hz or more'
@@ -239,11 +241,26 @@ def _chirp(
     growth = np.log(HIGHEST / LOWEST)
     s = t if up else duration - t
     w = 2 * np.pi * LOWEST * np.exp(growth * s / duration)
-    size = np.minimum(amplitude, USED * np.minimum(velocity / w, acceleration / w**2))
-    ends = np.clip(np.minimum(t, duration - t) / FADE, 0.0, 1.0)
+    bounds = np.full_like(w, amplitude), USED * velocity / w, USED * acceleration / w**2
+    # A minimum without kinks, at which velocities would jump
+    size = np.sum(np.array(bounds) ** -SHARP, axis=0) ** (-1 / SHARP)
     # Integral of w
     phase = (w - 2 * np.pi * LOWEST) * duration / growth
-    return np.asarray(rest_to_rest(ends)[0] * size * np.sin(phase))
+    # Where limits are low, a sine of 0.1 Hz begins slowly.
+    for fade in (FADE, SLOW_FADE * duration):
+        ends = np.clip(np.minimum(s / fade, (duration - s) / FADE), 0.0, 1.0)
+        x = rest_to_rest(ends)[0] * size * np.sin(phase)
+        excess = _excess(x, t[1] - t[0], velocity, acceleration)
+        if excess <= 1:
+            break
+    return np.asarray(x / max(excess, 1.0))
+
+
+def _excess(x: Array, step: float, velocity: float, acceleration: float) -> float:
+    """Return the largest share of a limit in a motion (k,) with rests at its ends."""
+    v = np.diff(x, prepend=0.0, append=0.0) / step
+    largest = np.abs(v).max() / velocity, np.abs(np.diff(v)).max() / step / acceleration
+    return float(max(largest))
 
 
 def _moves(
@@ -256,6 +273,8 @@ def _moves(
     rng: np.random.Generator,
 ) -> Array:
     """Return moves (k,) at a speed between random goals of either sign in turn, with holds."""
+    # The first goal, a hold and the way back take less than the time.
+    amplitude = min(amplitude, speed * duration / 4)
     times, values, sign = [0.0], [0.0], rng.choice([-1.0, 1.0])
     while True:
         goal = sign * amplitude * rng.uniform(least, 1.0)

@@ -101,6 +101,8 @@ def read_commands(
             of another kind of file.
     """
     path, kind = Path(path), BAG
+    if not path.exists():
+        raise BagError(f'{path}: no such file or folder')
     if path.suffix.lower() in SUFFIXES:
         kind = CSV
     elif is_dataset(path):

@@ -19,11 +19,13 @@ from numpy.typing import ArrayLike
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import (
     Recording,
     RecordingError,
     scale_of,
 )
+from robot_dynamics.identification.recordings.recording_files import LONGEST_STEP
 from robot_dynamics.identification.recordings.sampling import resampled
 from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
 
@@ -51,14 +53,14 @@ def with_effort_columns(
 
     Raises:
         RecordingError: an array is missing, of another size or not finite, `t` does not increase,
-            the scale of the efforts is missing, or the episode is too short or too slow.
+            the scale of the efforts is missing, the episode is too short or too slow, or in
+            other units than s, rad and m.
     """
     found = {name: np.array(value) for name, value in episode.items()}
-    n, t = arm.model.n, _row(found, 't', ())
-    if not (np.diff(t) > 0).all():
-        k = int(np.argmin(np.diff(t)))
-        raise RecordingError(f't is {t[k + 1]} s after {t[k]} s; expected increasing times')
+    n, t = arm.model.n, _times(found)
     q, qd = _row(found, 'q', (n,)), _row(found, 'qd', (n,)) if 'qd' in found else None
+    if qd is not None and not qd.any():
+        qd = None  # drivers publish 0 for what they do not measure
     effort = np.zeros_like(q)
     if 'effort' in found:
         if effort_scale is None:
@@ -66,7 +68,9 @@ def with_effort_columns(
                 'effort_scale is missing; expected N m or N per unit of effort, 1 for N m'
             )
         effort = scale_of(arm.model, effort_scale) * _row(found, 'effort', (n,))
-    recording = drives.aligned(Recording(arm.model.joint_names, t, q, qd, effort))
+    recording = Recording(arm.model.joint_names, t, q, qd, effort)
+    require_joints(recording, arm.model)
+    recording = drives.aligned(recording)
     found['effort_model'] = _model_efforts(arm, recording, drives, cutoff)
     if 'effort' in found:
         found['effort_external'] = recording.effort - found['effort_model']
@@ -86,6 +90,18 @@ def _model_efforts(
         motion = (row[inner] for row in (stretch.q, stretch.qd, stretch.qdd))
         efforts[within] = resampled(even, t[within], drives.effort(arm, *motion))
     return efforts
+
+
+def _times(found: Mapping[str, Array]) -> Array:
+    """Return the times (k,) of an episode, s."""
+    t = _row(found, 't', ())
+    steps = np.diff(t)
+    if not (steps > 0).all():
+        k = int(np.argmin(steps))
+        raise RecordingError(f't is {t[k + 1]} s after {t[k]} s; expected increasing times')
+    if len(steps) and (step := float(np.median(steps))) > LONGEST_STEP:
+        raise RecordingError(f't: the samples are {step:g} apart; expected seconds')
+    return t
 
 
 def _row(found: Mapping[str, Array], name: str, shape: tuple[int, ...]) -> Array:

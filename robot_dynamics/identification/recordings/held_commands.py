@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.identification.recordings.recording import (
     KINDS,
     LIMITS,
@@ -21,7 +22,10 @@ from robot_dynamics.identification.recordings.recording import (
 
 CLOCKS = ('stamp', 'logged')
 NO_COMMAND = 'before the first command'
-OTHER_CLOCK = "commands are ordered by the recorder's time: not all have stamps in order"
+ONE_CLOCK = 0.1  # s, between stamps and recording: where they differ by more, clocks do
+OTHER_CLOCK = (
+    "commands are ordered by the recorder's time: not all have stamps in order, of one clock"
+)
 
 
 def commanded(
@@ -29,7 +33,8 @@ def commanded(
 ) -> Recording:
     """Return measured samples with the commands that were held at their times.
 
-    Each joint has the last command recorded at or before the sample. Samples before that are
+    Each joint has the last command recorded at or before the sample, by the stamps if those of
+    both are in order and of one clock, or else by the recorder's time. Samples before that are
     omitted. Efforts are not needed, and omitted.
 
     Args:
@@ -38,15 +43,16 @@ def commanded(
         joint_names: n names.
 
     Raises:
-        RecordingError: a joint is missing, a command out of range, or no sample is complete and
-            later than the first commands.
+        RecordingError: a joint or its command is missing, a command out of range, or no sample is
+            complete and later than the first commands.
     """
     names = tuple(joint_names)
     require_names('commands', commands, names)
     recording, stamps, logged = cleaned(samples, names, efforts=False)
     given, own = (np.array([getattr(one, clock) for one in commands]) for clock in CLOCKS)
     notes = recording.notes
-    if all(x.all() and (np.diff(x) >= 0).all() for x in (stamps, given)):
+    in_order = all(x.all() and (np.diff(x) >= 0).all() for x in (stamps, given))
+    if in_order and abs(np.median(logged - stamps) - np.median(own - given)) < ONE_CLOCK * SECOND:
         last = np.searchsorted(given, stamps, 'right') - 1
     else:
         last = np.searchsorted(np.maximum.accumulate(own), logged, 'right') - 1
@@ -54,6 +60,11 @@ def commanded(
     held = _filled(_table(commands, names))
     q, qd, feedforward = np.where((last >= 0)[:, None, None], held[last], np.nan).swapaxes(0, 1)
     began = np.isfinite(q).all(axis=1)
+    unknown = [name for name, row in zip(names, held[-1, 0], strict=True) if np.isnan(row)]
+    if unknown:
+        raise RecordingError(
+            f'no position command of {", ".join(unknown)} is finite, of {len(commands)}'
+        )
     if not began.any():
         raise RecordingError(f'none of {len(began)} samples is later than the first commands')
     left_out = dict(recording.left_out)

@@ -50,18 +50,25 @@ def require_joints(recording: Recording, model: RobotModel) -> None:
             f'{", ".join(names)}: give its joint names to by_joint'
         )
     allowed = np.where(model.angular, TURNS, STROKES * (model.upper - model.lower))
-    for q in (recording.q.min(axis=0), recording.q.max(axis=0)):
+    for what, rows in (('recorded', recording.q), ('commanded', recording.command)):
+        if rows is not None:
+            _require_limits(what, rows, allowed, model)
+    _require_range(recording, model)
+    _require_velocities(recording, model)
+
+
+def _require_limits(what: str, rows: Array, allowed: Array, model: RobotModel) -> None:
+    """Raise RecordingError if positions (k, n) are farther beyond the limits than allowed (n,)."""
+    for q in (rows.min(axis=0), rows.max(axis=0)):
         beyond = np.maximum(model.lower - q, q - model.upper)
         for j in np.flatnonzero(beyond > allowed):
             angular = bool(model.angular[j])
             unit, other = unit_of(angular, 'rad'), 'degrees' if angular else 'mm'
             raise RecordingError(
-                f'{names[j]} is recorded at {q[j]:.4g} {unit}, its limits are '
+                f'{model.joint_names[j]} is {what} at {q[j]:.4g} {unit}, its limits are '
                 f'{model.lower[j]:.4g} to {model.upper[j]:.4g} {unit}: are the positions in '
                 f'{other}?'
             )
-    _require_range(recording, model)
-    _require_velocities(recording, model)
 
 
 def _require_range(recording: Recording, model: RobotModel) -> None:

@@ -15,6 +15,7 @@ from robot_dynamics.control.trajectory_file import read_trajectory
 from robot_dynamics.identification import ExcitationError, excite_servo, limits_of, read_commands
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import clearance
+from robot_dynamics.identification.excitation.servo_reference import SHARES
 from robot_dynamics.simulation import PerStep, Servo, simulate_batch
 from robot_dynamics.urdf.loading import load_urdf
 
@@ -85,6 +86,36 @@ def test_positions_and_velocities_keep_their_limits_and_rests_are_there():
     again = excite_servo(arm, limits, seed=3)
     assert np.array_equal(again.q, found.q)
     assert not np.array_equal(excite_servo(arm, limits, seed=4).q, found.q)
+
+
+@pytest.mark.parametrize(
+    'narrow', [{}, {'velocity': 0.05}, {'velocity': 0.3}, {'acceleration': 0.1}]
+)
+def test_chirps_of_slow_joints_keep_their_limits(narrow):
+    model = load_urdf(PANDA)
+    limits = limits_of(model, **narrow)
+    found = excite_servo(Dynamics(model), limits, rate=200.0)
+    t = found.times - found.approach
+    v = np.diff(found.q, axis=0) * 200
+    a = np.diff(v, axis=0) * 200
+    before = t < (SHARES['rest'] + SHARES['chirp']) * 40
+    assert (np.abs(v) <= limits.velocity * (1 + 1e-9)).all()
+    assert (np.abs(a[before[2:]]) <= limits.acceleration * (1 + 1e-9)).all()
+    assert (np.abs(a[before[2:]]).max(axis=0) > 0.5 * limits.acceleration).all()
+
+
+@pytest.mark.parametrize(('duration', 'velocity'), [(10.0, 10.0), (10.0, 0.2), (40.0, 0.01)])
+def test_each_joint_moves_in_each_part(duration, velocity):
+    model = load_urdf(PANDA)
+    found = excite_servo(
+        Dynamics(model), limits_of(model, velocity=velocity), duration=duration, rate=50.0
+    )
+    begin, t = 0.0, found.times - found.approach
+    for name, share in SHARES.items():
+        end = begin + share * duration
+        moved = np.ptp(found.q[(t >= begin) & (t < end)], axis=0)
+        assert (moved > 0).all() == (name != 'rest')
+        begin = end
 
 
 def test_links_keep_their_distance_in_every_posture_of_the_ranges():

@@ -79,6 +79,21 @@ def test_without_stamps_commands_are_ordered_by_the_recorder():
     assert OTHER_CLOCK in found.notes
 
 
+@pytest.mark.parametrize('ahead', [-100.0, -0.5, 0.5, 100.0])
+def test_stamps_of_two_clocks_are_not_compared(ahead):
+    given = [s._replace(stamp=s.stamp + round(ahead * SECOND)) for s in rows(T + 0.004, U)]
+    found = commanded(rows(T, Q), given, NAMES)
+    assert np.array_equal(found.command, U[:-1])
+    assert np.array_equal(found.q, Q[1:])
+    assert OTHER_CLOCK in found.notes
+    # Stamps may be later or earlier than the recording, where they are of one clock.
+    late = [s._replace(logged=s.logged + 5 * SECOND) for s in rows(T, Q)]
+    other = rows(T + 0.004, U, logged=5 * SECOND - 10_000_000)
+    found = commanded(late, other, NAMES)
+    assert np.array_equal(found.command, U[:-1])
+    assert OTHER_CLOCK not in found.notes
+
+
 def test_velocities_and_torques_are_read_with_the_commands():
     given = [s._replace(velocity=3 * s.position, effort=-s.position) for s in rows(T, U)]
     found = commanded(rows(T, Q), given, NAMES)
@@ -92,6 +107,7 @@ def test_bad_commands_are_named():
     for given, why in (
         (broken, 'b: position command 1e'),
         (rows(T + 9, U), 'none of 120 samples is later than the first commands'),
+        (rows(T, U * [1, np.nan]), 'no position command of b is finite, of 120'),
         (rows(T, U[:, :1], names=('a',)), 'no commands of b; there are a'),
     ):
         with pytest.raises(RecordingError, match=why):
@@ -316,3 +332,9 @@ def test_a_missing_pyarrow_gives_the_line_to_type(tmp_path, monkeypatch):
         BagError, match=r"pip install pyarrow, or in a checkout pip install '\.\[lerobot\]'"
     ):
         read_commands(file, columns=('a', 'b'), units='degrees')
+
+
+@pytest.mark.parametrize('name', ['run', 'run.csv', 'run.parquet'])
+def test_a_path_that_does_not_exist_is_named(name, tmp_path):
+    with pytest.raises(BagError, match=f'{name}: no such file or folder'):
+        read_commands(tmp_path / name, units='degrees')

@@ -54,6 +54,13 @@ def test_an_episode_without_velocities_and_efforts_has_those_of_the_model():
     )
 
 
+def test_velocities_that_are_all_0_count_as_not_measured():
+    t, q, _, _ = motion(100.0)
+    expected = with_effort_columns(ARM, {'t': t, 'q': q})
+    found = with_effort_columns(ARM, {'t': t, 'q': q, 'qd': np.zeros_like(q)})
+    np.testing.assert_array_equal(found['effort_model'], expected['effort_model'])
+
+
 def test_there_is_no_value_in_a_gap_and_at_the_ends():
     t, q, qd, _ = motion(50.0, 30.0)
     there = (t < 12) | (t > 15)
@@ -84,8 +91,11 @@ def test_the_arrays_of_the_caller_stay_as_they_are():
         ({'q': None}, 1.0, 'q has shape \\(\\)'),
         ({'qd': np.full((600, N), np.nan)}, 1.0, 'qd of sample 0 is'),
         ({'t': np.zeros(600)}, 1.0, 'expected increasing times'),
-        ({'t': np.arange(599)}, 1.0, 'q has shape'),
+        ({'t': 0.02 * np.arange(599)}, 1.0, 'q has shape'),
         ({'q': np.full((600, N), 'x')}, 1.0, 'no numbers'),
+        ({'q': np.degrees(motion(50.0)[1])}, 1.0, 'are the positions in degrees'),
+        ({'qd': np.degrees(motion(50.0)[2])}, 1.0, 'are the velocities in degrees/s'),
+        ({'t': 1e3 * motion(50.0)[0]}, 1.0, 'the samples are 20 apart; expected seconds'),
     ],
 )
 def test_other_episodes_are_rejected(change, scale, reason):

@@ -39,6 +39,17 @@ def test_one_position_in_degrees_is_rejected_on_either_side(j, k, side):
         require_joints(recorded_at(model, q), model)
 
 
+@pytest.mark.parametrize('side', [1.0, -1.0])
+def test_commands_in_degrees_are_rejected(side):
+    model = load_urdf('panda')
+    q = np.tile((model.lower + model.upper) / 2, (5, 1))
+    require_joints(replace(recorded_at(model, q), command=q + 0.1), model)
+    command = q.copy()
+    command[3, 0] = side * 30.0
+    with pytest.raises(RecordingError, match=r'panda_joint1 is commanded at -?30 rad, .*degrees'):
+        require_joints(replace(recorded_at(model, q), command=command), model)
+
+
 def test_positions_in_millimetres_are_rejected():
     model = load_urdf('scara_rrp')
     j = int(np.flatnonzero(~model.angular)[0])
