@@ -143,7 +143,7 @@ class DriveLoad:
     def total_power(self) -> tuple[float, float]:
         """Largest power that all drives together supply, and take up, W."""
         power = (self.motion.qd * self.torque).sum(axis=1)
-        return float(power.max(initial=0.0)), float((-power).max(initial=0.0))
+        return float(power.max(initial=0.0)), float((0.0 - power).max(initial=0.0))
 
 
 def drive_load(
