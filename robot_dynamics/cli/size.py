@@ -295,11 +295,14 @@ def _map(arm: Dynamics, law: JointFriction | None, options: argparse.Namespace) 
     position = T[:, :3, 3] + T[:, :3, :3] @ np.asarray(options.load_com, dtype=float)
     mass, names = found.mass, model.joint_names
     least, most = int(mass.argmin()), int(mass.argmax())
-    print(
-        f'\nlargest payload on {link}, {plural(len(q), "posture")}: median '
-        f'{np.median(mass):.4g} kg, from {mass[least]:.4g} kg (by {names[found.joint[least]]}) to '
-        f'{mass[most]:.4g} kg'
-    )
+    print(f'\nlargest payload on {link}, {plural(len(q), "posture")}: ', end='')
+    if np.isinf(mass[least]):
+        print('no effort limit bounds it')
+    else:
+        print(
+            f'median {np.median(mass):.4g} kg, from {mass[least]:.4g} kg (by '
+            f'{names[found.joint[least]]}) to {mass[most]:.4g} kg'
+        )
     if over := int((mass == 0).sum()):
         print(f'in {plural(over, "posture")} the arm alone exceeds an effort limit')
     if options.payload_map is not None:

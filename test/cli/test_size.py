@@ -124,3 +124,31 @@ def test_options_of_recordings_are_rejected_for_a_trajectory(run, motion):
     code, _, error = run('size', ELBOW, motion, '--cutoff', 5)
     assert code == 2
     assert '--cutoff are for recordings' in error
+
+
+def test_steps_of_the_velocity_are_said(run, tmp_path):
+    points = [[0.0, 0.0], [0.5, 0.2], [0.1, 0.9]]
+    file = tmp_path / 'corner.yaml'
+    lines = Trajectory(MODEL.joint_names, [0.0, 1.0, 2.0], points, interpolation='linear')
+    write_trajectory(lines, file)
+    assert 'velocities step' not in run('size', ELBOW, file)[1]
+    shown = run('size', ELBOW, file, '--interpolation', 'linear')[1]
+    assert 'velocities step at 3 points, the first at 0 s: without the torques' in shown
+
+
+def test_a_point_at_rest_has_its_holding_torque_and_no_power(run, tmp_path):
+    file, out = tmp_path / 'point.yaml', tmp_path / 'out.json'
+    write_trajectory(Trajectory(MODEL.joint_names, [1.0], [[0.1, 0.2]]), file)
+    code, shown, _ = run('size', ELBOW, file, '--json', out)
+    assert code == 0
+    assert 'all drives: 0 W at most, 0 W while braking; 0 J' in shown
+    g = Dynamics(MODEL).gravity_torque([0.1, 0.2])
+    joints = json.loads(out.read_text())['joints']
+    np.testing.assert_allclose([one['rms'] for one in joints], np.abs(g), rtol=1e-12)
+
+
+def test_without_gravity_no_limit_bounds_a_payload_at_rest(run, tmp_path):
+    words = ('--gravity', 0, 0, 0, '--postures', 5, '--map-picture', tmp_path / 'map.png')
+    code, shown, _ = run('size', ELBOW, '--payload-map', tmp_path / 'map.csv', *words)
+    assert code == 0
+    assert '5 postures: no effort limit bounds it' in shown

@@ -422,7 +422,7 @@ CASES = {
 RECORDS = {
     *('ContactSettings', 'ContactThresholds', 'ObserverSettings', 'PairThresholds', 'PoseLimits'),
     *('LoopSettings', 'Switches'),
-    *('FeedForward', 'Feasibility', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
+    *('FeedForward', 'Feasibility', 'DriveLoad', 'Execution', 'StampRateLimit', 'TrajectoryGoals'),
     *('ContactLevel', 'StreamClock', 'BaseMotionSettings', 'RetimingProcess'),
 }
 

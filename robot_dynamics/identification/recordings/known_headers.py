@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CSV files of other programs: lines and headers in their own forms, and names for unknown ones.
 
-libfranka writes `time` in ms beside `success_rate` (libfranka 0.15, `logToCSV`). A line of
-`ros2 topic echo --csv` is a message without a header (rosidl_runtime_py, `message_to_csv`): of a
+libfranka writes `time` in ms beside `success_rate` (libfranka 5b7e8cf, src/log.cpp). A line of
+`ros2 topic echo --csv` is a message without a header (rosidl_runtime_py, convert.py): of a
 JointState the stamp, the frame, the names of the joints, and up to three numbers of each.
 """
 
