@@ -323,8 +323,16 @@ ALONE |= {'RetimingProcess', 'ControlLoop', 'ControlCycle', 'LawTorque'}
 RECORDS = {
     *('ArmOnMovingBase', 'BaseMotionSettings'),
     *('CartesianImpedance', 'Combined', 'ContactSettings', 'ContactThresholds'),
-    *('ContactWrenchEstimator', 'Feasibility', 'FeedForward', 'Gains', 'Impedance', 'JointMap'),
-    *('Joined', 'MotionStart', 'ObserverSettings', 'PairThresholds', 'PoseLimits', 'Stop'),
+    *('ContactWrenchEstimator', 'DriveLoad', 'Feasibility', 'FeedForward', 'Gains', 'Impedance'),
+    *(
+        'Joined',
+        'JointMap',
+        'MotionStart',
+        'ObserverSettings',
+        'PairThresholds',
+        'PoseLimits',
+        'Stop',
+    ),
     *('LoopSettings', 'Switches'),
     *('Trajectory', 'WholeTurns', 'YieldingStop'),
 }
