@@ -561,6 +561,12 @@ TEST(Controller, StreamedReferences)
   EXPECT_LE(distance(rig.commands(), moving), 1e-9);
   rig.cycles(20);  // after reference_timeout: held at the last position, at rest
   EXPECT_LE(distance(rig.commands(), held), 1e-9);
+  rig.change("start_tolerance", List{0.1});  // for a stream that begins anew
+  rig.c.node->receive("~/reference", point(shifted(Q, 0.2), 0.0));
+  rig.cycles(50);
+  EXPECT_LE(distance(rig.commands(), held), 1e-9);
+  EXPECT_TRUE(rig.report().find("start_tolerance") != std::string::npos);
+  rig.cycles(200);
   auto wrong = point(Q, 0.0);
   wrong.joint_names[0] = "other";
   rig.c.node->receive("~/reference", wrong);

@@ -424,11 +424,9 @@ return_type DynamicsController::update_reference_from_subscribers(
   silence_ = newest.count != seen_ ? 0.0 : silence_ + seconds(period);
   seen_ = newest.count;
   const bool stale = silence_ > settings_.readFromRT()->reference_timeout;
-  // After the timeout the last position is held at rest.
-  const Joints none = filled(NONE);
-  const std::array<const Joints *, 4> fields = {
-    stale ? &law_.target() : &newest.value.q, stale ? &none : &newest.value.qd,
-    stale ? &none : &newest.value.qdd, stale ? &none : &newest.value.effort};
+  // After the timeout none is given: the law holds the last position at rest.
+  const Reference given = stale ? Reference{} : newest.value;
+  const std::array<const Joints *, 4> fields = {&given.q, &given.qd, &given.qdd, &given.effort};
   for (std::size_t k = 0; k < reference_types_.size(); ++k) {
     for (std::size_t i = 0; i < N; ++i) {
       (void)ordered_exported_reference_interfaces_[k * N + i]->set_value(
