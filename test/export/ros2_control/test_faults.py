@@ -66,6 +66,8 @@ CONTROLLER = [
     ('controller', 'contact_.acknowledge(settings.contact_timeout);', ''),
     ('controller', '(*into)[i] = (*values)[from];', '(*into)[i] = (*values)[i];'),
     ('controller', 'world_.writeFromNonRT(world);', ''),
+    ('controller', '"observer.enabled", "effort_scale",', '"observer.enabled",'),
+    ('controller', '!publisher_->try_publish(external_message_)', 'false'),
     ('controller', '!frame.empty() && frame != PAYLOAD_LINK', 'false'),
     ('controller', 'mass += moves ? 0.0 : mass_of(*child)', 'mass += mass_of(*child)'),
     ('parameters', 'value >= low && value <= high', 'value <= high'),

@@ -155,6 +155,7 @@ public:
   Parameter(std::string name, Value value) : name_(std::move(name)), value_(std::move(value)) {}
   const std::string & get_name() const { return name_; }
   const Value & value() const { return value_; }
+  bool operator==(const Parameter & o) const { return name_ == o.name_ && value_ == o.value_; }
   bool as_bool() const { return as<bool>(); }
   double as_double() const { return as<double>(); }
   std::string as_string() const { return as<std::string>(); }
@@ -486,13 +487,15 @@ public:
   }
   bool try_publish(const M & message)
   {
-    publisher_->last = message;
+    message_ = message;  // which another thread publishes
+    publisher_->last = message_;
     ++publisher_->count;
     return true;
   }
 
 private:
   std::shared_ptr<rclcpp::Publisher<M>> publisher_;
+  M message_;
 };
 }  // namespace realtime_tools
 

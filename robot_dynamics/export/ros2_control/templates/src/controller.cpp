@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
@@ -17,6 +18,9 @@ using controller_interface::interface_configuration_type;
 using controller_interface::return_type;
 using std::chrono::steady_clock;
 
+// Parameters that stay until then: interfaces, and what the drives take, which would step.
+constexpr const char * CONFIGURED[] = {
+  "reference_interfaces", "observer.enabled", "effort_scale", "command_unit"};
 constexpr std::chrono::milliseconds REPORT_PERIOD{200};
 // A change of chained mode deactivates and activates a controller within a cycle or a few.
 constexpr std::chrono::milliseconds RESTART{100};
@@ -145,6 +149,10 @@ void DynamicsController::create_topics()
       external_message_.name.push_back(joint_name(i));
     }
     external_message_.effort.assign(N, NONE);
+    // Its copy of the message gets its memory here, not in the loop.
+    while (!publisher_->try_publish(external_message_)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 }
 
@@ -173,15 +181,11 @@ rcl_interfaces::msg::SetParametersResult DynamicsController::change(
   }
   Settings settings;
   World world;
-  std::vector<std::size_t> types;
-  bool observe = false;
   result.reason = read_parameters(parameters, settings, world);
-  if (result.reason.empty()) {
-    result.reason = read_interfaces(parameters, types, observe);
-  }
-  if (result.reason.empty() && (types != reference_types_ || observe != observe_)) {
-    result.reason =
-      "reference_interfaces and observer.enabled are read when the controller is configured";
+  for (const char * name : CONFIGURED) {
+    if (result.reason.empty() && !(parameters.at(name) == parameters_.at(name))) {
+      result.reason = std::string(name) + " is read when the controller is configured";
+    }
   }
   result.successful = result.reason.empty();
   if (result.successful) {
