@@ -623,6 +623,16 @@ TEST(Controller, ParametersWhileItRuns)
               std::string::npos);
 }
 
+TEST(Controller, ThresholdsOfARejectedRecording)
+{
+  for (const bool forced : {false, true}) {
+    fake_log().first.clear();
+    Rig rig(with_observer({{"on_collision", std::string("hold")}, {"thresholds.forced", forced}}));
+    EXPECT_TRUE(rig.configured);
+    EXPECT_EQ(fake_log().first.find("(thresholds.forced)") != std::string::npos, forced);
+  }
+}
+
 TEST(Controller, Payloads)
 {
   Rig rig(hard());

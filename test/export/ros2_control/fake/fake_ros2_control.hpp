@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
-// The last line of each severity, and their number.
+// The last line of each severity, the first one since `first` was emptied, and their number.
 struct Log
 {
-  std::string last;
+  std::string last, first;
   int lines = 0;
 };
 inline Log & fake_log()
@@ -36,6 +36,9 @@ std::string fake_text(const char * format, const Values &... values)
   do {                                         \
     (void)(logger);                            \
     fake_log().last = fake_text(__VA_ARGS__);  \
+    if (fake_log().first.empty()) {            \
+      fake_log().first = fake_log().last;      \
+    }                                          \
     ++fake_log().lines;                        \
   } while (false)
 #define RCLCPP_INFO FAKE_LOG

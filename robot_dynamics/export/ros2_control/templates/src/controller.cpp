@@ -107,6 +107,11 @@ CallbackReturn DynamicsController::on_configure(const rclcpp_lifecycle::State &)
     RCLCPP_ERROR(node->get_logger(), "%s", problem.c_str());
     return CallbackReturn::FAILURE;
   }
+  if (settings.on_collision != OnCollision::none && parameters_.at("thresholds.forced").as_bool()) {
+    RCLCPP_WARN(
+      node->get_logger(),
+      "the thresholds of contact are from a recording that was rejected (thresholds.forced)");
+  }
   settings_.initRT(settings);
   world_.initRT(world);
   streamed_.initRT(StreamedReference{});
