@@ -37,7 +37,7 @@ LAW = [
     ('contact', 'lost_ = lost_ && silence_ > timeout', 'lost_ = false'),
     ('contact', 's.noise_per_momentum[i] * p[i]', 's.noise_per_momentum[i]'),
     ('contact', 'std::sqrt(observer.unsettled()[i])', '1.0'),
-    ('contact', 'std::copysign(1.0 - kept, dq)', 'std::copysign(kept - 1.0, dq)'),
+    ('contact', 'std::copysign(1.0 - kept, dq)', 'std::copysign(1.0 - kept, -dq)'),
     ('contact', 'settle(q, qd);\n', ''),
 ]  # fmt: skip
 
