@@ -48,7 +48,8 @@ PORTAL = '<robot name="portal"><link name="l0"/>' + ''.join(
 )
 TEXTS = {
     'gripper': GRIPPER,
-    'short_finger': GRIPPER.replace('upper="0.2"', 'upper="0.04"'),
+    # Without a limit of its effort
+    'short_finger': GRIPPER.replace('upper="0.2" effort="20"', 'upper="0.04" effort="0"'),
     'portal': f'{PORTAL}</robot>',
 }
 

@@ -22,6 +22,16 @@ namespace
 constexpr double EXACT = 1e-12, H = 1e-3;
 const Joints ZERO = filled(0.0), Q = start_posture();
 
+// Joints that the model limits in no way.
+int unlimited()
+{
+  int count = 0;
+  for (const double limit : effort_limits()) {
+    count += std::isfinite(limit) ? 0 : 1;
+  }
+  return count;
+}
+
 double distance(const Joints & a, const Joints & b)
 {
   double largest = 0.0;
@@ -574,6 +584,12 @@ TEST(Controller, StreamedReferences)
   wrong.points.resize(2);
   rig.c.node->receive("~/reference", wrong);
   EXPECT_TRUE(fake_log().last.find("reference rejected: 2 points") == 0);
+  auto partial = point(shifted(Q, 0.003), 0.0);
+  partial.points[0].velocities.pop_back();
+  rig.c.node->receive("~/reference", partial);
+  rig.cycle();
+  EXPECT_LE(distance(rig.commands(), held), 1e-9);
+  EXPECT_TRUE(fake_log().last.find("reference rejected: " + std::to_string(N - 1)) == 0);
   rig.c.on_deactivate({});  // a reference of before is not followed
   rig.activate(false);
   rig.states(shifted(Q, 0.001), ZERO);
@@ -684,7 +700,7 @@ TEST(Controller, ComparesTheDescription)
   const auto lines = []() {
     const int before = fake_log().lines;
     Rig rig({}, "robot");
-    return fake_log().lines - before;
+    return fake_log().lines - before - unlimited();
   };
   EXPECT_EQ(lines(), 0);
   const std::string last = bodies()[BODIES - 1].link;
@@ -699,7 +715,17 @@ TEST(Controller, ComparesTheDescription)
   EXPECT_EQ(lines(), 1);
   const int before = fake_log().lines;
   Rig rig({}, "");
-  EXPECT_EQ(fake_log().lines - before, 1);
+  EXPECT_EQ(fake_log().lines - before, 1 + unlimited());
+}
+
+TEST(Controller, JointsWithoutALimitAreNamed)
+{
+  for (const double most : {0.0, 5.0}) {
+    fake_log().first.clear();
+    Rig rig({{"max_command", List{most}}});
+    EXPECT_EQ(fake_log().first.find("has no effort limit") != std::string::npos,
+              most == 0.0 && unlimited() > 0);
+  }
 }
 
 namespace

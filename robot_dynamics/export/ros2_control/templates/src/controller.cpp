@@ -112,6 +112,13 @@ CallbackReturn DynamicsController::on_configure(const rclcpp_lifecycle::State &)
       node->get_logger(),
       "the thresholds of contact are from a recording that was rejected (thresholds.forced)");
   }
+  for (std::size_t i = 0; i < N; ++i) {
+    if (!std::isfinite(settings.effort_limit[i])) {
+      RCLCPP_WARN(
+        node->get_logger(), "joint %s has no effort limit in the model; expected max_command",
+        joint_name(i));
+    }
+  }
   settings_.initRT(settings);
   world_.initRT(world);
   streamed_.initRT(StreamedReference{});
@@ -247,6 +254,13 @@ void DynamicsController::receive(const trajectory_msgs::msg::JointTrajectory & m
      {&point.velocities, &next.value.qd},
      {&point.accelerations, &next.value.qdd},
      {&point.effort, &next.value.effort}}};
+  for (const auto & [values, into] : fields) {
+    if (!values->empty() && values->size() != N) {
+      RCLCPP_WARN(
+        get_node()->get_logger(), "reference rejected: %zu values of %zu joints", values->size(), N);
+      return;
+    }
+  }
   for (std::size_t i = 0; i < N; ++i) {
     const auto found =
       std::find(message.joint_names.begin(), message.joint_names.end(), joint_name(i));
@@ -256,7 +270,7 @@ void DynamicsController::receive(const trajectory_msgs::msg::JointTrajectory & m
     }
     const auto from = static_cast<std::size_t>(found - message.joint_names.begin());
     for (const auto & [values, into] : fields) {
-      if (values->size() == N) {
+      if (!values->empty()) {
         (*into)[i] = (*values)[from];
       }
     }
