@@ -32,6 +32,7 @@ LAW = [
     ('contact', 'balance_anew(world);', ''),
     ('contact', 'since_ > LONGEST_GAP;\n    if (anew)', 'false;\n    if (anew)'),
     ('contact', 'std::min(smallest[i], std::abs(', 'std::max(0.0, std::abs('),
+    ('contact', 'std::min(elapsed, 0.5 * s.contact_timeout)', 'elapsed'),
     ('contact', 'quiet_ < SETTLED', 'false'),
     ('contact', 'acknowledged_ = NONE;\n      }', '}'),
     ('contact', 'lost_ = lost_ && silence_ > timeout', 'lost_ = false'),

@@ -551,6 +551,9 @@ TEST(Contact, IsLostWithoutEfforts)
   arm.s.hold_when_contact_lost = true;
   arm.steps(0.0, 50);
   EXPECT_FALSE(arm.contact.lost());
+  arm.contact.step(arm.s, arm.observer, false, 5.0);  // one late cycle, after which it begins anew
+  arm.steps(0.0, 50);
+  EXPECT_FALSE(arm.contact.lost());
   arm.steps(NONE, 150);
   EXPECT_TRUE(arm.contact.lost());
   EXPECT_EQ(stop_of(arm.s, arm.contact), Stop::hold);
