@@ -113,6 +113,8 @@ def test_the_description_has_the_simulated_arm_alone():
     assert system.find('hardware/plugin').text == f'{PACKAGE}/SimulatedArm'
     # The finger that follows is no joint of the hardware.
     assert [joint.get('name') for joint in system.findall('joint')] == ['shoulder', 'finger']
+    # The arm has its own; a limit of 0, which is none here, would stop its effort there.
+    assert [x.get('enable') for x in system.iter('limits')] == ['false', 'false']
     starts = [float(x.text) for x in system.iter('param')]
     assert (arm.model.lower <= starts).all()
     assert (starts <= arm.model.upper).all()
