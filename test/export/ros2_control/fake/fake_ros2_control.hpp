@@ -490,15 +490,13 @@ public:
   }
   bool try_publish(const M & message)
   {
-    message_ = message;  // which another thread publishes
-    publisher_->last = message_;
+    publisher_->last = message;
     ++publisher_->count;
     return true;
   }
 
 private:
   std::shared_ptr<rclcpp::Publisher<M>> publisher_;
-  M message_;
 };
 }  // namespace realtime_tools
 
