@@ -46,7 +46,12 @@ PORTAL = '<robot name="portal"><link name="l0"/>' + ''.join(
     'effort="100" velocity="1"/></joint>'
     for k, axis in enumerate(('1 0 0', '0 1 0', '0 0 1'))
 )
-TEXTS = {'gripper': GRIPPER, 'portal': f'{PORTAL}</robot>'}
+TEXTS = {
+    'gripper': GRIPPER,
+    # Without a limit of its effort
+    'short_finger': GRIPPER.replace('upper="0.2" effort="20"', 'upper="0.04" effort="0"'),
+    'portal': f'{PORTAL}</robot>',
+}
 
 
 def description(robot):

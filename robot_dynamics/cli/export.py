@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from robot_dynamics import __version__
 from robot_dynamics.cli.options import (
@@ -115,6 +116,7 @@ def export(options: argparse.Namespace) -> int:
     name = identifier(arm.model.name) if options.name is None else options.name
     texts = _texts(options, arm, name)
     files = {options.output / file: text for file, text in texts.items()}
+    _check_settings(files)
     for folder in sorted({options.output, *(file.parent for file in files)}):
         folder.mkdir(parents=True, exist_ok=True)
     write_files(files)
@@ -127,6 +129,22 @@ def export(options: argparse.Namespace) -> int:
             ]
             print_table(('kernel', 'registers', 'stack, bytes', 'spills, bytes'), rows)
     return 0
+
+
+def _check_settings(files: dict[Path, str]) -> None:
+    """Check that no settings of a controller, which users edit, would be lost.
+
+    Raises:
+        ExportError: they would.
+    """
+    for path, text in files.items():
+        if path.name != 'controllers.yaml' or not path.is_file():
+            continue
+        if path.read_bytes() != text.encode():
+            raise ExportError(
+                f'{path} has other settings than this export: move it to another name, and copy '
+                'what you changed to the new one'
+            )
 
 
 def _texts(options: argparse.Namespace, arm: Dynamics, name: str) -> dict[str, str]:

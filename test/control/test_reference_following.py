@@ -65,6 +65,16 @@ def test_a_trajectory_without_stamp_starts_with_the_next_state(follower):
     assert follower.doing == 'holding'
 
 
+def test_the_acceleration_of_the_last_point_is_not_kept_at_rest(follower):
+    given = Trajectory(NAMES, [0, 1], [(0, 0), (0.4, 0.2)], [(0, 0)] * 2, [(0, 0), (0.5, -0.5)])
+    np.testing.assert_allclose(given.sample(1.0).qdd, [0.5, -0.5], rtol=1e-9)
+    sampled(follower, 7.0)
+    follower.follow(given, 0)
+    run(follower, 7.0, 7.9)
+    for t in (8.001, 8.1, 60.0):
+        assert_holds(sampled(follower, t, q=(0.4, 0.2))[0], [0.4, 0.2])
+
+
 def test_a_stamp_in_the_future_is_awaited(follower):
     sampled(follower, 7.0)
     follower.follow(trajectory(), 8 * S)

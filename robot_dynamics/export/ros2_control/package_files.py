@@ -199,6 +199,7 @@ SYSTEM = """\
 """
 JOINT = """\
 <joint name={name}>
+  <limits enable="false"/>
   <command_interface name="effort"/>
   <state_interface name="position"><param name="initial_value">{start!r}</param></state_interface>
   <state_interface name="velocity"/>

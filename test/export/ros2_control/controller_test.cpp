@@ -22,6 +22,16 @@ namespace
 constexpr double EXACT = 1e-12, H = 1e-3;
 const Joints ZERO = filled(0.0), Q = start_posture();
 
+// Joints that the model limits in no way.
+int unlimited()
+{
+  int count = 0;
+  for (const double limit : effort_limits()) {
+    count += std::isfinite(limit) ? 0 : 1;
+  }
+  return count;
+}
+
 double distance(const Joints & a, const Joints & b)
 {
   double largest = 0.0;
@@ -252,8 +262,7 @@ TEST(Controller, AllocatesNothing)
     Rig rig(with_observer({{"control_law", std::string(law)}, {"on_collision", std::string("hold")}}));
     rig.activate();
     rig.reference(0, Q);
-    rig.cycles(10);
-    std::size_t before = allocations;
+    std::size_t before = allocations;  // from the first cycle on
     rig.cycles(1000);
     EXPECT_EQ(allocations, before);
     rig.c.set_chained_mode(false);
@@ -561,6 +570,12 @@ TEST(Controller, StreamedReferences)
   EXPECT_LE(distance(rig.commands(), moving), 1e-9);
   rig.cycles(20);  // after reference_timeout: held at the last position, at rest
   EXPECT_LE(distance(rig.commands(), held), 1e-9);
+  rig.change("start_tolerance", List{0.1});  // for a stream that begins anew
+  rig.c.node->receive("~/reference", point(shifted(Q, 0.2), 0.0));
+  rig.cycles(50);
+  EXPECT_LE(distance(rig.commands(), held), 1e-9);
+  EXPECT_TRUE(rig.report().find("start_tolerance") != std::string::npos);
+  rig.cycles(200);
   auto wrong = point(Q, 0.0);
   wrong.joint_names[0] = "other";
   rig.c.node->receive("~/reference", wrong);
@@ -569,6 +584,12 @@ TEST(Controller, StreamedReferences)
   wrong.points.resize(2);
   rig.c.node->receive("~/reference", wrong);
   EXPECT_TRUE(fake_log().last.find("reference rejected: 2 points") == 0);
+  auto partial = point(shifted(Q, 0.003), 0.0);
+  partial.points[0].velocities.pop_back();
+  rig.c.node->receive("~/reference", partial);
+  rig.cycle();
+  EXPECT_LE(distance(rig.commands(), held), 1e-9);
+  EXPECT_TRUE(fake_log().last.find("reference rejected: " + std::to_string(N - 1)) == 0);
   rig.c.on_deactivate({});  // a reference of before is not followed
   rig.activate(false);
   rig.states(shifted(Q, 0.001), ZERO);
@@ -602,6 +623,9 @@ TEST(Controller, ParametersWhileItRuns)
   has("detection.collision_factor", 1.0, "below detection.contact_factor");
   has("observer.enabled", true, "read when the controller is configured");
   has("reference_interfaces", std::vector<std::string>{"effort"}, "read when the controller");
+  // The command would step with them, past the rate limit.
+  has("effort_scale", List{-1.0}, "read when the controller");
+  has("command_unit", std::string("torque"), "read when the controller");
   has("kp", std::string("100"), "another type");
   EXPECT_LE(distance(rig.commands(), gravity_at(Q)), EXACT);
   rig.cycle();
@@ -613,6 +637,16 @@ TEST(Controller, ParametersWhileItRuns)
   Rig observing(with_observer({{"thresholds.level", List{0.0}}}));
   EXPECT_TRUE(observing.rejected("on_collision", std::string("hold")).find("thresholds.level") !=
               std::string::npos);
+}
+
+TEST(Controller, ThresholdsOfARejectedRecording)
+{
+  for (const bool forced : {false, true}) {
+    fake_log().first.clear();
+    Rig rig(with_observer({{"on_collision", std::string("hold")}, {"thresholds.forced", forced}}));
+    EXPECT_TRUE(rig.configured);
+    EXPECT_EQ(fake_log().first.find("(thresholds.forced)") != std::string::npos, forced);
+  }
 }
 
 TEST(Controller, Payloads)
@@ -666,7 +700,7 @@ TEST(Controller, ComparesTheDescription)
   const auto lines = []() {
     const int before = fake_log().lines;
     Rig rig({}, "robot");
-    return fake_log().lines - before;
+    return fake_log().lines - before - unlimited();
   };
   EXPECT_EQ(lines(), 0);
   const std::string last = bodies()[BODIES - 1].link;
@@ -681,7 +715,17 @@ TEST(Controller, ComparesTheDescription)
   EXPECT_EQ(lines(), 1);
   const int before = fake_log().lines;
   Rig rig({}, "");
-  EXPECT_EQ(fake_log().lines - before, 1);
+  EXPECT_EQ(fake_log().lines - before, 1 + unlimited());
+}
+
+TEST(Controller, JointsWithoutALimitAreNamed)
+{
+  for (const double most : {0.0, 5.0}) {
+    fake_log().first.clear();
+    Rig rig({{"max_command", List{most}}});
+    EXPECT_EQ(fake_log().first.find("has no effort limit") != std::string::npos,
+              most == 0.0 && unlimited() > 0);
+  }
 }
 
 namespace

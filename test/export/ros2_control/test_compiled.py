@@ -55,6 +55,15 @@ def test_sanitizers_find_nothing(tmp_path):
     passed(package.controller_test('gcc', '-O1', *SANITIZERS))
 
 
+@pytest.mark.slow
+@needs_compiler
+def test_an_arm_whose_finger_has_little_way_and_no_effort_limit(tmp_path):
+    """The tests of a package hold for the arms that users have."""
+    package = Package(tmp_path, 'short_finger')
+    passed(package.arm_test(FOUND[0], '-O0'))
+    passed(package.controller_test(FOUND[0], '-O0'))
+
+
 @needs_compiler
 def test_fast_math_is_refused(tmp_path):
     with pytest.raises(AssertionError, match='ffast-math'):

@@ -113,6 +113,8 @@ def test_the_description_has_the_simulated_arm_alone():
     assert system.find('hardware/plugin').text == f'{PACKAGE}/SimulatedArm'
     # The finger that follows is no joint of the hardware.
     assert [joint.get('name') for joint in system.findall('joint')] == ['shoulder', 'finger']
+    # The arm has its own; a limit of 0, which is none here, would stop its effort there.
+    assert [x.get('enable') for x in system.iter('limits')] == ['false', 'false']
     starts = [float(x.text) for x in system.iter('param')]
     assert (arm.model.lower <= starts).all()
     assert (starts <= arm.model.upper).all()
@@ -140,6 +142,26 @@ def test_robots_that_have_no_such_package():
         written(Dynamics(parse_urdf(massless)))
 
 
+def test_settings_of_an_arm_are_not_overwritten(tmp_path, capsys):
+    robot = tmp_path / 'arm.urdf'
+    robot.write_text(GRIPPER)
+    folder = tmp_path / 'out'
+    words = ['export', str(robot), '--language', 'ros2_control', '--output', str(folder)]
+    assert cli.main(words) == 0
+    assert cli.main(words) == 0  # they are those of the export
+    settings, model = folder / 'config/controllers.yaml', folder / 'README.md'
+    edited = settings.read_text().replace('kp:', 'compensate_gravity: false\n    kp:')
+    settings.write_text(edited)
+    model.write_text('other')
+    capsys.readouterr()
+    assert cli.main(words) == 2
+    assert f'{settings} has other settings than this export' in capsys.readouterr().err
+    assert settings.read_text() == edited
+    assert model.read_text() == 'other'
+    settings.rename(folder / 'mine.yaml')
+    assert cli.main(words) == 0
+
+
 def test_command_line(tmp_path, capsys):
     robot = tmp_path / 'arm.urdf'
     robot.write_text(GRIPPER)
@@ -149,8 +171,9 @@ def test_command_line(tmp_path, capsys):
     assert str(tmp_path / 'out/src/controller.cpp') in printed
     assert all((tmp_path / file).is_file() for file in printed)
     assert 'link right' in (tmp_path / 'out/README.md').read_text()
-    assert cli.main([*words, '--payload-link', 'left', '--name', 'Elbow']) == 0
-    model = tmp_path / 'out/include/elbow_dynamics_controller/model.hpp'
+    other = [*words[:-1], str(tmp_path / 'other'), '--payload-link', 'left', '--name', 'Elbow']
+    assert cli.main(other) == 0
+    model = tmp_path / 'other/include/elbow_dynamics_controller/model.hpp'
     assert 'PAYLOAD_LINK[] = "left"' in model.read_text()
     for more, message in (
         (['--functions', 'terms'], '--functions is not supported for --language ros2_control'),

@@ -13,10 +13,10 @@
 #include <variant>
 #include <vector>
 
-// The last line of each severity, and their number.
+// The last line of each severity, the first one since `first` was emptied, and their number.
 struct Log
 {
-  std::string last;
+  std::string last, first;
   int lines = 0;
 };
 inline Log & fake_log()
@@ -36,6 +36,9 @@ std::string fake_text(const char * format, const Values &... values)
   do {                                         \
     (void)(logger);                            \
     fake_log().last = fake_text(__VA_ARGS__);  \
+    if (fake_log().first.empty()) {            \
+      fake_log().first = fake_log().last;      \
+    }                                          \
     ++fake_log().lines;                        \
   } while (false)
 #define RCLCPP_INFO FAKE_LOG
@@ -155,6 +158,7 @@ public:
   Parameter(std::string name, Value value) : name_(std::move(name)), value_(std::move(value)) {}
   const std::string & get_name() const { return name_; }
   const Value & value() const { return value_; }
+  bool operator==(const Parameter & o) const { return name_ == o.name_ && value_ == o.value_; }
   bool as_bool() const { return as<bool>(); }
   double as_double() const { return as<double>(); }
   std::string as_string() const { return as<std::string>(); }

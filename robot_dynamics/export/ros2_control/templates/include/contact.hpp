@@ -164,7 +164,7 @@ public:
   {
     waited_ += elapsed;
     if (!known || !learned(s)) {
-      silence_ += elapsed;
+      silence_ += std::min(elapsed, 0.5 * s.contact_timeout);  // a late cycle alone is no loss
       lost_ = lost_ || silence_ > s.contact_timeout;
       return;
     }

@@ -71,21 +71,21 @@ enum class Cycle {
 // Torque of a control law for a state and a complete reference.
 inline void law_torque(
   const Settings & s, const World & world, const Joints & q, const Joints & qd,
-  const Reference & r, Law law, Joints & tau)
+  const Reference & r, Joints & tau)
 {
   World acting = world;
   if (!s.gravity) {
     acting.gravity = {};
   }
   const Joints zero = filled(0.0);
-  const bool led = law == Law::gravity_only;
+  const bool led = s.law == Law::gravity_only;
   Joints feedback, acceleration;
   for (std::size_t i = 0; i < N; ++i) {
     // Kp (q_d - q) + Kd (qd_d - qd)
     feedback[i] = led ? -s.kd[i] * qd[i] : s.kp[i] * (r.q[i] - q[i]) + s.kd[i] * (r.qd[i] - qd[i]);
     acceleration[i] = s.inertia && !led ? r.qdd[i] : 0.0;
   }
-  switch (law) {
+  switch (s.law) {
     case Law::feedforward:
       // M(q) qdd_d + C(q, qd) qd + g(q) + Kp e + Kd e'
       inverse_dynamics(acting, q, s.coriolis ? qd : zero, acceleration, tau);
@@ -246,8 +246,11 @@ public:
       if (cycle == Cycle::followed && !following_) {
         cycle = Cycle::held;
       }
-      const Law law = stop == Stop::gravity_only ? Law::gravity_only : s.law;
-      law_torque(s, world, q_, qd_, complete, law, wanted);
+      if (stop == Stop::gravity_only) {
+        resting_torque(s, world, q_, wanted);  // undamped: the unit of kd is that of the law
+      } else {
+        law_torque(s, world, q_, qd_, complete, wanted);
+      }
     }
     if (!finite(wanted)) {
       wanted = gate_.last();
@@ -287,7 +290,7 @@ private:
       brake(stop, elapsed);
     } else {
       stopping_ = false;
-      following_ = (following_ && !led) || near(s, r);
+      following_ = (following_ && !led && !begins(r)) || near(s, r);
     }
     Reference complete;
     for (std::size_t i = 0; i < N; ++i) {
@@ -324,6 +327,17 @@ private:
         held_[i] = std::abs(qd_[i]) < STILL || braking_ >= LONGEST_BRAKING;
       }
     }
+  }
+
+  // Whether a joint has a position that was not given before: it may be far away.
+  bool begins(const Reference & r) const
+  {
+    for (std::size_t i = 0; i < N; ++i) {
+      if (std::isfinite(r.q[i]) && !std::isfinite(last_reference_[i])) {
+        return true;
+      }
+    }
+    return false;
   }
 
   // Whether the reference may be followed from here without a jump.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "hardware_interface/types/hardware_interface_type_values.hpp"
@@ -17,6 +18,9 @@ using controller_interface::interface_configuration_type;
 using controller_interface::return_type;
 using std::chrono::steady_clock;
 
+// Parameters that stay until then: interfaces, and what the drives take, which would step.
+constexpr const char * CONFIGURED[] = {
+  "reference_interfaces", "observer.enabled", "effort_scale", "command_unit"};
 constexpr std::chrono::milliseconds REPORT_PERIOD{200};
 // A change of chained mode deactivates and activates a controller within a cycle or a few.
 constexpr std::chrono::milliseconds RESTART{100};
@@ -103,6 +107,18 @@ CallbackReturn DynamicsController::on_configure(const rclcpp_lifecycle::State &)
     RCLCPP_ERROR(node->get_logger(), "%s", problem.c_str());
     return CallbackReturn::FAILURE;
   }
+  if (settings.on_collision != OnCollision::none && parameters_.at("thresholds.forced").as_bool()) {
+    RCLCPP_WARN(
+      node->get_logger(),
+      "the thresholds of contact are from a recording that was rejected (thresholds.forced)");
+  }
+  for (std::size_t i = 0; i < N; ++i) {
+    if (!std::isfinite(settings.effort_limit[i])) {
+      RCLCPP_WARN(
+        node->get_logger(), "joint %s has no effort limit in the model; expected max_command",
+        joint_name(i));
+    }
+  }
   settings_.initRT(settings);
   world_.initRT(world);
   streamed_.initRT(StreamedReference{});
@@ -145,6 +161,10 @@ void DynamicsController::create_topics()
       external_message_.name.push_back(joint_name(i));
     }
     external_message_.effort.assign(N, NONE);
+    // Its copy of the message gets its memory here, not in the loop.
+    while (!publisher_->try_publish(external_message_)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 }
 
@@ -173,15 +193,11 @@ rcl_interfaces::msg::SetParametersResult DynamicsController::change(
   }
   Settings settings;
   World world;
-  std::vector<std::size_t> types;
-  bool observe = false;
   result.reason = read_parameters(parameters, settings, world);
-  if (result.reason.empty()) {
-    result.reason = read_interfaces(parameters, types, observe);
-  }
-  if (result.reason.empty() && (types != reference_types_ || observe != observe_)) {
-    result.reason =
-      "reference_interfaces and observer.enabled are read when the controller is configured";
+  for (const char * name : CONFIGURED) {
+    if (result.reason.empty() && !(parameters.at(name) == parameters_.at(name))) {
+      result.reason = std::string(name) + " is read when the controller is configured";
+    }
   }
   result.successful = result.reason.empty();
   if (result.successful) {
@@ -238,6 +254,13 @@ void DynamicsController::receive(const trajectory_msgs::msg::JointTrajectory & m
      {&point.velocities, &next.value.qd},
      {&point.accelerations, &next.value.qdd},
      {&point.effort, &next.value.effort}}};
+  for (const auto & [values, into] : fields) {
+    if (!values->empty() && values->size() != N) {
+      RCLCPP_WARN(
+        get_node()->get_logger(), "reference rejected: %zu values of %zu joints", values->size(), N);
+      return;
+    }
+  }
   for (std::size_t i = 0; i < N; ++i) {
     const auto found =
       std::find(message.joint_names.begin(), message.joint_names.end(), joint_name(i));
@@ -247,7 +270,7 @@ void DynamicsController::receive(const trajectory_msgs::msg::JointTrajectory & m
     }
     const auto from = static_cast<std::size_t>(found - message.joint_names.begin());
     for (const auto & [values, into] : fields) {
-      if (values->size() == N) {
+      if (!values->empty()) {
         (*into)[i] = (*values)[from];
       }
     }
@@ -424,11 +447,9 @@ return_type DynamicsController::update_reference_from_subscribers(
   silence_ = newest.count != seen_ ? 0.0 : silence_ + seconds(period);
   seen_ = newest.count;
   const bool stale = silence_ > settings_.readFromRT()->reference_timeout;
-  // After the timeout the last position is held at rest.
-  const Joints none = filled(NONE);
-  const std::array<const Joints *, 4> fields = {
-    stale ? &law_.target() : &newest.value.q, stale ? &none : &newest.value.qd,
-    stale ? &none : &newest.value.qdd, stale ? &none : &newest.value.effort};
+  // After the timeout none is given: the law holds the last position at rest.
+  const Reference given = stale ? Reference{} : newest.value;
+  const std::array<const Joints *, 4> fields = {&given.q, &given.qd, &given.qdd, &given.effort};
   for (std::size_t k = 0; k < reference_types_.size(); ++k) {
     for (std::size_t i = 0; i < N; ++i) {
       (void)ordered_exported_reference_interfaces_[k * N + i]->set_value(

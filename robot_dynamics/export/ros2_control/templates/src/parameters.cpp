@@ -276,7 +276,8 @@ const std::map<std::string, bool> SWITCHES = {
   {"compensate_coriolis", true},
   {"compensate_inertia", true},
   {"compensate_friction", true},
-  {"observer.enabled", false}};
+  {"observer.enabled", false},
+  {"thresholds.forced", false}};
 
 const std::map<std::string, std::string> CHOICES = {
   {"control_law", "feedforward"},

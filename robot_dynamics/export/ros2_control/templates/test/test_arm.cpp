@@ -141,11 +141,11 @@ TEST(Law, HoldsTheArmAndMovesIt)
   for (std::size_t i = 0; i < N; ++i) {
     EXPECT_NEAR(arm.q[i], start[i], 1e-6);
   }
-  const double way = 0.05;
   for (int k = 0; k <= 6000; ++k) {
     // A quintic of 2 s, and rest
     const double x = std::min(k * H / 2.0, 1.0);
     for (std::size_t i = 0; i < N; ++i) {
+      const double way = std::min(0.05, 0.25 * (arm.upper[i] - arm.lower[i]));
       const double towards = start[i] > 0.5 * (arm.lower[i] + arm.upper[i]) ? -way : way;
       reference.q[i] = start[i] + towards * x * x * x * (10.0 + x * (6.0 * x - 15.0));
       reference.qd[i] = towards * 30.0 * x * x * (1.0 + x * (x - 2.0)) / 2.0;

@@ -232,6 +232,29 @@ TEST(Law, AReferenceThatIsFarAwayIsNotFollowed)
   EXPECT_EQ(distance(arm.law.target(), arm.r.q), 0.0);
 }
 
+TEST(Law, APositionThatBeginsFarAwayIsNotFollowed)
+{
+  for (const std::size_t joints : {N, std::size_t{1}}) {  // of all joints, or of one
+    Active arm(direct());
+    arm.s.start_tolerance = filled(0.1);
+    arm.steps(3);  // nothing is given yet
+    for (std::size_t i = 0; i < joints; ++i) {
+      arm.r.q[i] = Q[i] + 0.5;
+    }
+    EXPECT_EQ(arm.step(), Cycle::held);
+    EXPECT_LE(distance(arm.tau, gravity_at(Q)), EXACT);
+    EXPECT_EQ(arm.step(), Cycle::held);
+    arm.r.q = shifted(Q, 0.05);
+    EXPECT_EQ(arm.step(), Cycle::followed);
+    arm.r.q = filled(NONE);  // it ends, and begins again elsewhere
+    EXPECT_EQ(arm.step(), Cycle::followed);
+    const Joints held = arm.tau;
+    arm.r.q = shifted(Q, -0.5);
+    EXPECT_EQ(arm.step(), Cycle::held);
+    EXPECT_EQ(distance(arm.tau, held), 0.0);
+  }
+}
+
 TEST(Law, MissingStates)
 {
   Active arm(direct());
@@ -346,6 +369,14 @@ TEST(Stop, GravityOnlyLetsTheArmBeMoved)
   arm.stop = Stop::none;
   arm.step();
   EXPECT_LE(distance(arm.tau, gravity_at(arm.q)), EXACT);
+  // kd is in 1/s under computed_torque: N m s/rad of that size would shake a light joint.
+  Active other(direct());
+  other.s.law = Law::computed_torque;
+  other.s.kd = filled(100.0);
+  other.qd = filled(0.1);
+  other.stop = Stop::gravity_only;
+  other.step();
+  EXPECT_LE(distance(other.tau, gravity_at(Q)), EXACT);
 }
 
 TEST(Observer, FindsTheTorqueAndNotThePayload)
@@ -518,6 +549,9 @@ TEST(Contact, IsLostWithoutEfforts)
   Touched arm;
   arm.s.contact_timeout = 0.1;
   arm.s.hold_when_contact_lost = true;
+  arm.steps(0.0, 50);
+  EXPECT_FALSE(arm.contact.lost());
+  arm.contact.step(arm.s, arm.observer, false, 5.0);  // one late cycle, after which it begins anew
   arm.steps(0.0, 50);
   EXPECT_FALSE(arm.contact.lost());
   arm.steps(NONE, 150);
