@@ -163,9 +163,9 @@ class DrivenRun:
         for delay in np.unique(delays):
             x = np.maximum((run.t[run.compared] - delay) / run.step, 0.0)
             step = np.minimum(x.astype(int), run.steps - 1)
-            before, after = motions.q(step), motions.q(step + 1)
-            rows = delays == delay
-            found[rows] = (before + (x - step) * (after - before))[rows]
+            rows = np.flatnonzero(delays == delay)
+            before, after = motions.q_at(step, rows), motions.q_at(step + 1, rows)
+            found[rows] = before + (x - step) * (after - before)
         return found
 
 
