@@ -128,7 +128,8 @@ def servo_parameters(
         },
     }
     record = _record(servo, limit)
-    errors = {name: rounded(np.nan_to_num(x)) for name, x in found.errors.items()}
+    stated = {name: x for name, x in found.errors.items() if np.isfinite(x).any()}
+    errors = {name: rounded(np.nan_to_num(x)) for name, x in stated.items()}
     origin: dict[str, Any] = {'servo': record, 'servo_errors': errors}
     origin |= {'recordings': list(recordings)} if recordings else {}
     return (

@@ -109,12 +109,19 @@ def remarks(found: ServoIdentification) -> list[str]:
     lines = [f'{name}: not identified: {reason}' for name, reason in found.refused.items()]
     lines += [f'{name}: no better than q = command: do not use' for name in found.worse]
     lines += list(found.notes)
+    zeros = zip(found.model.joint_names, found.zero, found.errors['zero'], strict=True)
+    lines += [
+        f'{name}: the joint is {measured(1e3 * x, 1e3 * e)} mrad beyond its encoder; the files '
+        'do not contain it'
+        for name, x, e in zeros
+        if np.isfinite(e)
+    ]
     gains = [one['gravity'] for one in found.gains if 'gravity' in one]
     if gains and max(gains) < LITTLE:
         lines.append(
             f'varying gravity explains {100 * max(0.0, max(gains)):.1g} % of the variance of the '
-            'tracking error or less on every joint: gravity compensation will hardly reduce it; '
-            'delay, lag and friction cause it'
+            'tracking error or less on every joint: gravity compensation will hardly reduce it, '
+            'beyond a constant droop; delay, lag and friction cause it'
         )
     lines += [
         f'{name}: {found.scale[j]}; its ratios hold'

@@ -55,7 +55,8 @@ class ServoIdentification:
         ratios: by name, divided by kp: lag D/kp [s], armature A/kp [s^2], coulomb fc/kp, limit
             tmax/kp, stribeck fs/kp [rad or m], velocity_gain kd/kp [s].
         delay: of the commands, s.
-        errors: standard errors of ratios, delay and WHOLE_LAG, D/kp + d, by name, in their units.
+        errors: standard errors of ratios, delay, zero and WHOLE_LAG, D/kp + d, by name, in their
+            units; NaN of what is not fitted.
         absolute: stiffness [N m/rad], damping, armature, coulomb, torque_limit, stribeck and
             velocity_gain in N m, rad and s, or N, m and s; None if no joint shows its scale.
         absolute_errors: likewise; they contain an error of the masses of the description.
@@ -166,6 +167,7 @@ def result(
     deviations = np.array([one.deviations for one in joints])
     scale = tuple(one.scale for one in joints)
     ratios, delay, own = _ratios(parameters, deviations)
+    own['zero'] = deviations[:, INDEX['zero']]
     absolute, absolute_errors = _absolute(parameters, deviations, scale)
     return ServoIdentification(
         model=arm.model,

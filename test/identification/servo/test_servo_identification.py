@@ -88,9 +88,19 @@ def test_error_of_an_encoders_zero_is_found_where_gravity_shows_it():
     fixed = identify_servo(table_arm(2), [moved])
     found = identify_servo(table_arm(2), [moved], zero='fit')
     assert found.zero[1] == pytest.approx(0.1, abs=0.01)
+    assert abs(found.zero[1] - 0.1) < 3 * found.errors['zero'][1] < 0.05
     assert found.absolute['stiffness'][1] == pytest.approx(servos['kp'][1], rel=0.02)
     off = abs(fixed.absolute['stiffness'] - servos['kp'])[1]
     assert off > 3 * abs(found.absolute['stiffness'] - servos['kp'])[1]
+
+
+def test_zero_that_is_not_plausible_is_not_fitted():
+    # Off by 0.6 rad, such as of another description: a fit would agree with that, and with more.
+    _, one = recorded()
+    moved = replace(one, q=one.q - 0.6, command=one.command - 0.6)
+    found = identify_servo(table_arm(2), [moved], zero='fit')
+    assert found.zero.tolist() == [0.0, 0.0]
+    assert any(n.startswith('lift: the zero of its encoder is not identif') for n in found.notes)
 
 
 @pytest.mark.slow
