@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.identification.servo.joint_checks import sparse
 from robot_dynamics.identification.servo.joint_fit import (
     FARTHEST_ZERO,
     INDEX,
@@ -48,9 +49,16 @@ def errors(runs: JointRuns, found: JointFit) -> dict[str, float]:
     variance = np.maximum(within, _between(runs, found, T))
     values = dict(zip((*found.free, WHOLE_LAG), FACTOR * np.sqrt(variance), strict=True))
     values['armature'] *= ARMATURE_FACTOR / FACTOR
+    floor = max(DELAY_FLOOR, _between_commands(runs, found))
     for name in ('delay', WHOLE_LAG):
-        values[name] = max(values[name], DELAY_FLOOR)
+        values[name] = max(values[name], floor)
     return {name: float(value) for name, value in values.items()}
+
+
+def _between_commands(runs: JointRuns, found: JointFit) -> float:
+    """Return half a period of sparse samples, s: commands may have changed between them."""
+    period = max(run.period for run in runs.runs)
+    return period / 2 if sparse(period, found) else 0.0
 
 
 def _with_sum(found: JointFit) -> Array:

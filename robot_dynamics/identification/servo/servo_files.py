@@ -60,8 +60,7 @@ class ServoTorques:
                 'N/m of the drives, of joints that gravity does not load'
             )
         fitted = found.parameters[:, INDEX['stiffness']]
-        usual = float(np.median(fitted[~self.assumed]))
-        self.kp = np.where(self.assumed, usual, fitted)
+        self.kp = np.where(self.assumed, _usual(found, fitted, self.assumed), fitted)
         r = found.ratios
         # The motion shows (A + J) / kp: with another kp, A/kp differs by what J/kp does.
         armature = r['armature'] + found.inertia * (1 / fitted - 1 / self.kp)
@@ -79,6 +78,21 @@ class ServoTorques:
             viscous=self.damping,
             coulomb=self.coulomb,
         )
+
+
+def _usual(found: ServoIdentification, kp: Array, assumed: Array) -> Array:
+    """Return for each joint the median kp of those of its kind, whose scale is known."""
+    usual, angular = np.full(len(kp), np.nan), found.model.angular
+    for kind in (angular, ~angular):
+        if (kind & ~assumed).any():
+            usual[kind] = np.median(kp[kind & ~assumed])
+    if (missing := assumed & np.isnan(usual)).any():
+        names = ', '.join(np.array(found.model.joint_names)[missing])
+        raise ModelError(
+            f'{NOT_IDENTIFIABLE} on {names}, nor on another joint of the same kind, whose kp it '
+            'could have; expected --kp, N m/rad or N/m, or --lock JOINT=POSITION'
+        )
+    return usual
 
 
 def servo_urdf(found: ServoIdentification, urdf: bytes) -> bytes:

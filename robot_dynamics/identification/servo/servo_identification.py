@@ -20,6 +20,7 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.identification.estimation.excitation_check import RefusedError
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
 from robot_dynamics.identification.servo.arm_loads import bare
 from robot_dynamics.identification.servo.certainty import why_zero_is_unknown
@@ -79,11 +80,13 @@ def identify_servo(
     """
     names = arm.model.joint_names
     _check(terms, zero, kp, kd)
+    for one in (*recordings, *(test or ())):
+        require_joints(one, arm.model)
     say, robot = progress or (lambda _: None), bare(arm)
     runs = runs_of(recordings)
     tests = runs if test is None else runs_of(test)
     step = resolution(runs)
-    reasons = unusable(runs, step)
+    reasons = unusable(runs, step, arm.model.angular)
     _refuse(reasons, names, refuse)
     thresholds = stop_thresholds(runs, step)
     free = [free_samples(run, step, thresholds) for run in runs]

@@ -48,6 +48,13 @@ def identified():
     return identify_servo(table_arm(2), [recorded()[1]])
 
 
+def test_stiffness_of_an_angle_is_not_assumed_for_a_stroke():
+    # pan, whose scale is not identifiable, as a linear joint beside an angular one
+    urdf = table_arm_urdf(2).replace('revolute', 'prismatic', 1)
+    with pytest.raises(ModelError, match='torque scale not identifiable on pan, nor on another'):
+        servo_parameters(replace(identified(), model=parse_urdf(urdf)))
+
+
 def test_urdf_and_parameters_load_and_have_the_values():
     servos, found = recorded()[0], identified()
     urdf = servo_urdf(found, table_arm_urdf(2).encode())
