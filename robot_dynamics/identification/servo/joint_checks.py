@@ -19,7 +19,7 @@ COPIED = 3  # as well one of up to so many samples earlier
 FOLLOWS = 0.3  # correlation with its command at the best lag, at least,
 LARGEST_LAG = 0.5  # s
 SAME_UNIT = 3.0  # times the motion of its command, at most, and no less than the inverse
-SPARSE = 0.5  # of the lag: of longer periods, commands between samples matter
+SPARSE = 0.35  # of the lag: of longer periods, commands between samples matter
 RESOLVED = 3.0  # encoder steps of distance from the command, root mean square, at least
 REST = 0.5  # s, within which a joint at rest moves by two encoder steps at most
 STOP = 8.0  # times the lower quartile of the distances at rest, and
@@ -91,6 +91,11 @@ def _other_signal(runs: Sequence[Run], j: int, least: float) -> str:
                 f'the position is the command of {plural(k, "sample")} before, as of a driver '
                 'that returns commands; record what the encoder measures'
             )
+    if abs(offset := float(np.median(u - q))) > np.ptp(u):
+        return (
+            f'its command is {offset:.3g} from its position (median), more than the '
+            f'{np.ptp(u):.2g} that it varies by; expected both from the same zero'
+        )
     factor = float(q.std() / u.std())
     if not 1 / SAME_UNIT < factor < SAME_UNIT:
         return (

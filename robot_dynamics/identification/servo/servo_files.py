@@ -60,8 +60,11 @@ class ServoTorques:
                 'N/m of the drives, of joints that gravity does not load'
             )
         fitted = found.parameters[:, INDEX['stiffness']]
-        self.kp = np.where(self.assumed, _usual(found, fitted, self.assumed), fitted)
         r = found.ratios
+        # With a smaller kp the inertia of the description alone would be too large.
+        least = found.inertia / (r['armature'] + found.inertia / fitted)
+        usual = np.maximum(_usual(found, fitted, self.assumed), least)
+        self.kp = np.where(self.assumed, usual, fitted)
         # The motion shows (A + J) / kp: with another kp, A/kp differs by what J/kp does.
         armature = r['armature'] + found.inertia * (1 / fitted - 1 / self.kp)
         self.armature = self.kp * np.maximum(armature, 0.0)
@@ -175,7 +178,8 @@ def _assumption(found: ServoIdentification, servo: ServoTorques, begin: str) -> 
     if not names:
         return ''
     return (
-        f'{begin}assumed_scale: {", ".join(names)} have the median kp of the other joints;\n'
+        f'{begin}assumed_scale: {", ".join(names)} have the median kp of other joints, or '
+        f'what their inertia needs;\n'
         f'{begin}their free motion is as identified, their torques in contact are not known.\n'
     )
 

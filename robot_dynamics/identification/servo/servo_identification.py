@@ -82,6 +82,9 @@ def identify_servo(
     _check(terms, zero, kp, kd)
     for one in (*recordings, *(test or ())):
         require_joints(one, arm.model)
+    for one in test or ():
+        if any(np.array_equal(one.q, fitted.q) for fitted in recordings):
+            raise RecordingError('a test recording is fitted as well; expected another one')
     say, robot = progress or (lambda _: None), bare(arm)
     runs = runs_of(recordings)
     tests = runs if test is None else runs_of(test)

@@ -121,6 +121,11 @@ def remarks(found: ServoIdentification) -> list[str]:
         f'{name}: no better than q = command and an offset: do not use' for name in found.worse
     ]
     lines += list(found.notes)
+    period = 1e3 * float(np.median(np.diff(found.validation.t)))
+    lines.append(
+        f'assumed: commands change at samples alone, every {period:.3g} ms; if more were sent, '
+        f'D/kp + d is larger, by up to {period / 2:.3g} ms'
+    )
     zeros = zip(found.model.joint_names, found.zero, found.errors['zero'], strict=True)
     lines += [
         f'{name}: the joint is {measured(1e3 * x, 1e3 * e)} mrad beyond its encoder; the files '

@@ -180,6 +180,7 @@ def test_commands_that_are_the_measured_positions_are_refused():
     [
         (lambda u: 0 * u + 0.2, 'lift: its command varies by 0 and its position by'),
         (np.degrees, r'lift: its position varies by 0.01\d* times as much as its command'),
+        (lambda u: u + 2 * np.pi, 'lift: its command is 6.2. from its position'),
         (np.negative, r'lift: its position does not follow its command \(correlation'),
         (lambda u: np.roll(u, 300), 'lift: its position does not follow its command'),
     ],
@@ -210,6 +211,12 @@ def test_commands_between_sparse_samples_are_part_of_the_errors():
     off = np.abs(found.ratios['lag'] + found.delay - true)
     assert (off < 2 * found.errors['whole_lag']).all()
     assert any(note.startswith('pan: samples are 100 ms apart') for note in found.notes)
+
+
+def test_fitted_recording_is_no_test():
+    one = recorded()[1]
+    with pytest.raises(RecordingError, match='a test recording is fitted as well'):
+        identify_servo(table_arm(2), [one], test=[one])
 
 
 def test_prediction_worse_than_an_offset_is_no_better():
