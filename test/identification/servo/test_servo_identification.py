@@ -178,7 +178,6 @@ def test_commands_that_are_the_measured_positions_are_refused():
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (lambda u: 0 * u + 0.2, 'lift: its command varies by 0 and its position by'),
         (np.degrees, r'lift: its position varies by 0.01\d* times as much as its command'),
         (lambda u: u + 2 * np.pi, 'lift: its command is 6.2. from its position'),
         (np.negative, r'lift: its position does not follow its command \(correlation'),
@@ -188,6 +187,14 @@ def test_commands_that_are_the_measured_positions_are_refused():
 def test_commands_of_something_else_are_refused(change, message):
     with pytest.raises(RefusedError, match=message):
         identify_servo(table_arm(2), [altered(command=of_joint(1, change))])
+
+
+def test_joint_that_is_not_commanded_is_named_and_the_others_are_identified():
+    # Held by its command, it is moved by the others or by hand.
+    found = identify_servo(table_arm(2), [altered(command=of_joint(1, lambda u: 0 * u + 0.2))])
+    assert found.refused['lift'].startswith('its command varies by 0 and its position by')
+    assert np.isnan(found.ratios['lag'][1])
+    assert found.ratios['lag'][0] == pytest.approx(ratio(recorded()[0], 'lag')[0], rel=0.02)
 
 
 def test_driver_that_returns_its_commands_is_refused():
