@@ -49,7 +49,10 @@ def errors(runs: JointRuns, found: JointFit) -> dict[str, float]:
     variance = np.maximum(within, _between(runs, found, T))
     values = dict(zip((*found.free, WHOLE_LAG), FACTOR * np.sqrt(variance), strict=True))
     values['armature'] *= ARMATURE_FACTOR / FACTOR
-    floor = max(DELAY_FLOOR, _between_commands(runs, found))
+    between = _between_commands(runs, found)
+    if 'limit' in values:  # it acts on what the commands are between samples
+        values['limit'] = max(values['limit'], between / (found['lag'] + found['delay']))
+    floor = max(DELAY_FLOOR, between)
     for name in ('delay', WHOLE_LAG):
         values[name] = max(values[name], floor)
     return {name: float(value) for name, value in values.items()}

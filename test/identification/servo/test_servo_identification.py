@@ -217,6 +217,9 @@ def test_commands_between_sparse_samples_are_part_of_the_errors():
     true = ratio(servos, 'lag') + servos['delay']
     off = np.abs(found.ratios['lag'] + found.delay - true)
     assert (off < 2 * found.errors['whole_lag']).all()
+    limit = found.ratios['limit']
+    known = np.isfinite(limit)
+    assert (np.abs(limit - ratio(servos, 'limit')) < 2 * found.errors['limit'])[known].all()
     assert any(note.startswith('pan: samples are 100 ms apart') for note in found.notes)
 
 
