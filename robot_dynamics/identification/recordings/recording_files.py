@@ -227,8 +227,11 @@ class CsvFile:
             else np.zeros((len(t), 0))
             for kind in (*kinds, '')[:3]
         ]
-        rows = zip(stamps.tolist(), *values, strict=True)
-        return [JointSample(s, s, tuple(known), *row) for s, *row in rows]
+        # Rows are in the order of recording, also where their time goes back.
+        later = np.maximum(np.diff(stamps), 1)
+        logged = stamps[0] + np.concatenate([[0], np.cumsum(later)])
+        rows = zip(stamps.tolist(), logged.tolist(), *values, strict=True)
+        return [JointSample(s, own, tuple(known), *row) for s, own, *row in rows]
 
     def _of(self, column: int | None) -> Array:
         return np.full(len(self.values), np.nan) if column is None else self.values[:, column]

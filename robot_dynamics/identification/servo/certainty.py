@@ -12,14 +12,24 @@ from __future__ import annotations
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.identification.servo.joint_fit import INDEX, LINEAR, JointFit, JointRuns, fit
+from robot_dynamics.identification.servo.joint_checks import sparse
+from robot_dynamics.identification.servo.joint_fit import (
+    FARTHEST_ZERO,
+    INDEX,
+    LINEAR,
+    JointFit,
+    JointRuns,
+    fit,
+)
 
 DELAY_FLOOR = 1.5e-4  # s, of the errors of the delay and of D/kp + d
 WHOLE_LAG = 'whole_lag'  # D/kp + d
 RIDGE = 1e-9  # relative: of directions that the motion does not show
 TINY = 1e-30
 ROUNDING = 1e-15
-FACTOR = 1.5  # of all errors: measured, with which 2 errors hold the truth in 93 to 99 %
+FACTOR = 1.5  # of errors: measured, with which 2 errors hold 93 to 99 % of true ratios
+ARMATURE_FACTOR = 2.1  # likewise, of A/kp: 92 to 100 %, and with 1.5 only 80 to 85
+ZERO_SHOWN = 0.05  # rad: a zero with a larger error is not identifiable
 SCALE_SHOWN = 3.0  # times the rounding of positions or the residual: gravity / kp that shows kp
 MASS_ERROR = 0.1  # relative, of the masses of a description, and so of kp
 EACH = 6  # iterations of the fit of one recording
@@ -38,9 +48,20 @@ def errors(runs: JointRuns, found: JointFit) -> dict[str, float]:
     within = np.maximum(_diagonal(T, sandwich), _diagonal(T, inverse) * found.rms**2)
     variance = np.maximum(within, _between(runs, found, T))
     values = dict(zip((*found.free, WHOLE_LAG), FACTOR * np.sqrt(variance), strict=True))
+    values['armature'] *= ARMATURE_FACTOR / FACTOR
+    between = _between_commands(runs, found)
+    if 'limit' in values:  # it acts on what the commands are between samples
+        values['limit'] = max(values['limit'], between / (found['lag'] + found['delay']))
+    floor = max(DELAY_FLOOR, between)
     for name in ('delay', WHOLE_LAG):
-        values[name] = max(values[name], DELAY_FLOOR)
+        values[name] = max(values[name], floor)
     return {name: float(value) for name, value in values.items()}
+
+
+def _between_commands(runs: JointRuns, found: JointFit) -> float:
+    """Return half a period of sparse samples, s: commands may have changed between them."""
+    period = max(run.period for run in runs.runs)
+    return period / 2 if sparse(period, found) else 0.0
 
 
 def _with_sum(found: JointFit) -> Array:
@@ -97,6 +118,16 @@ def pooled(x: Array, variance: Array) -> tuple[Array, Array]:
     between = np.maximum(0.0, (Q - (len(x) - 1)) / spread)
     w = 1 / (variance + between)
     return (w * x).sum(axis=0) / w.sum(axis=0), 1 / w.sum(axis=0)
+
+
+def why_zero_is_unknown(runs: JointRuns, found: JointFit) -> str:
+    """Return why a fitted zero is not identifiable, '' where it is."""
+    x, error = found['zero'], errors(runs, found)['zero']
+    if abs(x) >= FARTHEST_ZERO:
+        return f'the fit would move it by {FARTHEST_ZERO:g} rad or more; expected less'
+    if error >= ZERO_SHOWN:
+        return f'it has an error of {error:.2g} rad; expected less than {ZERO_SHOWN:g}'
+    return ''
 
 
 def gravity_shift(runs: JointRuns, found: JointFit) -> float:

@@ -38,6 +38,7 @@ DIFFERENCE = {'delay': 5e-4, 'velocity_gain': 1e-3, 'zero': 1e-3}  # of the cent
 RELATIVE = 1e-2  # those of logarithms
 UNLIMITED = 1e6  # rad
 LARGEST = {'delay': 0.01, 'zero': 0.1}  # changes in an iteration; of logarithms 1
+FARTHEST_ZERO = 0.2  # rad: an encoder's zero is not farther from that of the description
 ENOUGH = 1e-6  # relative decrease of the cost that ends the iterations
 BLOCK = 2.5  # s, of residuals that are taken to be correlated
 INDEX = {name: i for i, name in enumerate(PARAMETERS)}
@@ -163,9 +164,9 @@ class DrivenRun:
         for delay in np.unique(delays):
             x = np.maximum((run.t[run.compared] - delay) / run.step, 0.0)
             step = np.minimum(x.astype(int), run.steps - 1)
-            before, after = motions.q(step), motions.q(step + 1)
-            rows = delays == delay
-            found[rows] = (before + (x - step) * (after - before))[rows]
+            rows = np.flatnonzero(delays == delay)
+            before, after = motions.q_at(step, rows), motions.q_at(step + 1, rows)
+            found[rows] = before + (x - step) * (after - before)
         return found
 
 
@@ -203,6 +204,7 @@ def moved(p: Array, free: Sequence[str], change: Array) -> Array:
         i = INDEX[name]
         p[i] = p[i] + x if name in LINEAR else p[i] * np.exp(x)
     p[INDEX['delay']] = max(p[INDEX['delay']], 0.0)
+    p[INDEX['zero']] = np.clip(p[INDEX['zero']], -FARTHEST_ZERO, FARTHEST_ZERO)
     return p
 
 
@@ -212,9 +214,9 @@ def jacobian(runs: JointRuns, p: Array, free: Sequence[str]) -> Array:
     many = np.array([moved(p, free, step) for step in (*steps, *-steps)])
     after, before = np.split(runs.residuals(many), 2)
     apart = 2 * steps.diagonal()
-    if 'delay' in free:  # which is not below 0
-        k, d = list(free).index('delay'), many[:, INDEX['delay']]
-        apart[k] = d[k] - d[len(free) + k]
+    for name in {'delay', 'zero'} & set(free):  # which have bounds
+        k, x = list(free).index(name), many[:, INDEX[name]]
+        apart[k] = x[k] - x[len(free) + k]
     return np.asarray(((after - before) / apart[:, None]).T)
 
 

@@ -60,9 +60,11 @@ class ServoTorques:
                 'N/m of the drives, of joints that gravity does not load'
             )
         fitted = found.parameters[:, INDEX['stiffness']]
-        usual = float(np.median(fitted[~self.assumed]))
-        self.kp = np.where(self.assumed, usual, fitted)
         r = found.ratios
+        # With a smaller kp the inertia of the description alone would be too large.
+        least = found.inertia / (r['armature'] + found.inertia / fitted)
+        usual = np.maximum(_usual(found, fitted, self.assumed), least)
+        self.kp = np.where(self.assumed, usual, fitted)
         # The motion shows (A + J) / kp: with another kp, A/kp differs by what J/kp does.
         armature = r['armature'] + found.inertia * (1 / fitted - 1 / self.kp)
         self.armature = self.kp * np.maximum(armature, 0.0)
@@ -79,6 +81,21 @@ class ServoTorques:
             viscous=self.damping,
             coulomb=self.coulomb,
         )
+
+
+def _usual(found: ServoIdentification, kp: Array, assumed: Array) -> Array:
+    """Return for each joint the median kp of those of its kind, whose scale is known."""
+    usual, angular = np.full(len(kp), np.nan), found.model.angular
+    for kind in (angular, ~angular):
+        if (kind & ~assumed).any():
+            usual[kind] = np.median(kp[kind & ~assumed])
+    if (missing := assumed & np.isnan(usual)).any():
+        names = ', '.join(np.array(found.model.joint_names)[missing])
+        raise ModelError(
+            f'{NOT_IDENTIFIABLE} on {names}, nor on another joint of the same kind, whose kp it '
+            'could have; expected --kp, N m/rad or N/m, or --lock JOINT=POSITION'
+        )
+    return usual
 
 
 def servo_urdf(found: ServoIdentification, urdf: bytes) -> bytes:
@@ -128,7 +145,8 @@ def servo_parameters(
         },
     }
     record = _record(servo, limit)
-    errors = {name: rounded(np.nan_to_num(x)) for name, x in found.errors.items()}
+    stated = {name: x for name, x in found.errors.items() if np.isfinite(x).any()}
+    errors = {name: rounded(np.nan_to_num(x)) for name, x in stated.items()}
     origin: dict[str, Any] = {'servo': record, 'servo_errors': errors}
     origin |= {'recordings': list(recordings)} if recordings else {}
     return (
@@ -160,7 +178,8 @@ def _assumption(found: ServoIdentification, servo: ServoTorques, begin: str) -> 
     if not names:
         return ''
     return (
-        f'{begin}assumed_scale: {", ".join(names)} have the median kp of the other joints;\n'
+        f'{begin}assumed_scale: {", ".join(names)} have the median kp of other joints, or '
+        f'what their inertia needs;\n'
         f'{begin}their free motion is as identified, their torques in contact are not known.\n'
     )
 

@@ -20,17 +20,17 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.identification.estimation.excitation_check import RefusedError
+from robot_dynamics.identification.recordings.plausibility import require_joints
 from robot_dynamics.identification.recordings.recording import Recording, RecordingError
 from robot_dynamics.identification.servo.arm_loads import bare
+from robot_dynamics.identification.servo.certainty import why_zero_is_unknown
 from robot_dynamics.identification.servo.joint_checks import (
     free_samples,
     resolution,
     stop_thresholds,
     unusable,
 )
-from robot_dynamics.identification.servo.joint_fit import (
-    INDEX,
-)
+from robot_dynamics.identification.servo.joint_fit import INDEX
 from robot_dynamics.identification.servo.relaxation import ArmFit, Freedom, fit_arm
 from robot_dynamics.identification.servo.servo_result import (
     ServoIdentification,
@@ -43,8 +43,9 @@ from robot_dynamics.identification.servo.servo_validation import (
     described,
     validated,
 )
-from robot_dynamics.identification.servo.terms import TERMS, chosen
+from robot_dynamics.identification.servo.terms import TERMS, chosen, without
 
+NOT_COMMANDED = ('it travels', 'its command varies')  # reasons: others are identified
 FITTED = 2 / 3  # of each recording, where none is given for validation
 
 
@@ -80,11 +81,16 @@ def identify_servo(
     """
     names = arm.model.joint_names
     _check(terms, zero, kp, kd)
+    for one in (*recordings, *(test or ())):
+        require_joints(one, arm.model)
+    for one in test or ():
+        if any(np.array_equal(one.q, fitted.q) for fitted in recordings):
+            raise RecordingError('a test recording is fitted as well; expected another one')
     say, robot = progress or (lambda _: None), bare(arm)
     runs = runs_of(recordings)
     tests = runs if test is None else runs_of(test)
     step = resolution(runs)
-    reasons = unusable(runs, step)
+    reasons = unusable(runs, step, arm.model.angular)
     _refuse(reasons, names, refuse)
     thresholds = stop_thresholds(runs, step)
     free = [free_samples(run, step, thresholds) for run in runs]
@@ -92,7 +98,9 @@ def identify_servo(
     freedom = Freedom(
         fitted, free, _per_joint('kp', kp, names), _per_joint('kd', kd, names), zero == 'fit'
     )
-    fits, gains = _with_terms(robot, runs, freedom, terms, say)
+    fits = fit_arm(robot, runs, freedom, say)
+    fits, unknown = _with_shown_zeros(robot, runs, freedom, fits, say)
+    fits, gains = _with_terms(robot, runs, freedom, fits, terms, say)
     first, used = fits, [free_samples(run, step, thresholds) for run in tests]
     if test is None:
         say('fit of two thirds')
@@ -102,7 +110,8 @@ def identify_servo(
     v = _validated(arm, tests, used, first, 'last third' if test is None else 'test')
     joints = outcomes(arm, fits, kp is not None, step)
     refused = {names[j]: reason for j, reason in reasons.items()}
-    return result(arm, fits, gains, joints, v, refused, _stops(names, runs, free))
+    notes = [*unknown, *_stops(names, runs, free)]
+    return result(arm, fits, gains, joints, v, refused, notes)
 
 
 def _per_joint(name: str, value: ArrayLike | None, names: tuple[str, ...]) -> Array | None:
@@ -147,20 +156,50 @@ def _refuse(reasons: Mapping[int, str], names: Sequence[str], refuse: bool) -> N
     words = [f'{names[j]}: {reason}' for j, reason in reasons.items()]
     if len(reasons) == len(names):
         raise RefusedError(f'no joint can be identified. {"; ".join(words)}')
-    grave = [w for j, w in zip(reasons, words, strict=True) if 'travels' not in reasons[j]]
+    grave = [
+        w for j, w in zip(reasons, words, strict=True) if not reasons[j].startswith(NOT_COMMANDED)
+    ]
     if refuse and grave:
         raise RefusedError('; '.join(grave))
+
+
+def _with_shown_zeros(
+    arm: Dynamics,
+    runs: Sequence[Run],
+    freedom: Freedom,
+    fits: ArmFit,
+    say: Callable[[str], object],
+) -> tuple[ArmFit, list[str]]:
+    """Return the fit of the arm without zeros that are not identifiable, and remarks on these.
+
+    One that is far off distorts the loads of the other joints: their zeros are examined again.
+    """
+    words: list[str] = []
+    while True:
+        joints = list(fits.joints)
+        for j, (one, of_joint) in enumerate(zip(fits.joints, fits.runs, strict=True)):
+            if one is None or of_joint is None or 'zero' not in one.free:
+                continue
+            if why := why_zero_is_unknown(of_joint, one):
+                joints[j] = without(one, 'zero', 0.0)
+                words.append(
+                    f'{arm.model.joint_names[j]}: the zero of its encoder is not identifiable '
+                    f'({why}): taken as 0'
+                )
+        if all(a is b for a, b in zip(fits.joints, joints, strict=True)):
+            return fits, words
+        fits = fit_arm(arm, runs, freedom, say, joints)
 
 
 def _with_terms(
     arm: Dynamics,
     runs: Sequence[Run],
     freedom: Freedom,
+    fits: ArmFit,
     terms: Sequence[str],
     say: Callable[[str], object],
 ) -> tuple[ArmFit, list[dict[str, float]]]:
     """Return the fit of the arm with the terms that are worth it, and their gains."""
-    fits = fit_arm(arm, runs, freedom, say)
     say('terms')
     gains: list[dict[str, float]] = [{} for _ in fits.joints]
     new = list(fits.joints)

@@ -11,6 +11,7 @@ import numpy as np
 from robot_dynamics.common.reporting.figures import joint_panels, save
 from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.common.reporting.tables import aligned
+from robot_dynamics.core.model.joint_values import unit_of
 from robot_dynamics.identification.servo.certainty import WHOLE_LAG
 from robot_dynamics.identification.servo.servo_result import (
     NOT_IDENTIFIABLE,
@@ -18,13 +19,15 @@ from robot_dynamics.identification.servo.servo_result import (
 )
 
 DETERMINED = 0.2  # relative error: a ratio with more is not identifiable
+UNKNOWN = 0.5  # s: a lag with a larger error is not identifiable
+NO = 'not identifiable'
 LITTLE = 0.05  # of the variance of tracking errors: gravity that explains less is named
 # Columns of ratios: head, name, factor to the unit of the head
 RATIOS = (
     ('D/kp [ms]', 'lag', 1e3),
     ('A/kp [ms^2]', 'armature', 1e6),
-    ('fc/kp [mrad]', 'coulomb', 1e3),
-    ('tmax/kp [mrad]', 'limit', 1e3),
+    ('fc/kp [m{}]', 'coulomb', 1e3),
+    ('tmax/kp [m{}]', 'limit', 1e3),
 )
 TORQUES = (
     ('kp', 'stiffness'),
@@ -43,7 +46,7 @@ def text(found: ServoIdentification) -> str:
     where = {'test': 'the test recordings', 'last third': 'the last third of each recording'}
     lines += [
         f'tracking error on {where[found.validation.source]}, not fitted, simulated from commands '
-        'alone, root mean square [mrad]',
+        f'alone, root mean square [m{_unit(found)}]',
         *aligned(_error_rows(found)),
         '',
     ]
@@ -54,18 +57,25 @@ def _fitted(found: ServoIdentification) -> list[tuple[int, str]]:
     return [(j, n) for j, n in enumerate(found.model.joint_names) if n not in found.refused]
 
 
+def _unit(found: ServoIdentification) -> str:
+    """Return the unit of positions, of all joints."""
+    angular = [bool(found.model.angular[j]) for j, _ in _fitted(found)]
+    return 'rad, mm' if any(angular) and not all(angular) else unit_of(all(angular), 'rad')
+
+
 def _lag_rows(found: ServoIdentification) -> list[list[str]]:
     rows = [['joint', 'D/kp + d', 'D/kp', 'd']]
     e = found.errors
     for j, name in _fitted(found):
         lag, delay = found.ratios['lag'][j], found.delay[j]
         pairs = ((lag + delay, e[WHOLE_LAG][j]), (lag, e['lag'][j]), (delay, e['delay'][j]))
-        rows.append([name, *(measured(1e3 * x, 1e3 * s) for x, s in pairs)])
+        rows.append([name, *(measured(1e3 * x, 1e3 * s) if s < UNKNOWN else NO for x, s in pairs)])
     return rows
 
 
 def _ratio_rows(found: ServoIdentification) -> list[list[str]]:
-    rows = [['joint', *(head for head, _, _ in RATIOS)]]
+    unit = _unit(found)
+    rows = [['joint', *(head.format(unit) for head, _, _ in RATIOS)]]
     for j, name in _fitted(found):
         row = [name]
         for _, key, factor in RATIOS:
@@ -73,7 +83,7 @@ def _ratio_rows(found: ServoIdentification) -> list[list[str]]:
             if key == 'limit' and not np.isfinite(x):
                 row.append(f'> {factor * found.bounds[j]:.3g}')
             elif not error < DETERMINED * x:
-                row.append('not identifiable')
+                row.append(NO)
             else:
                 row.append(measured(factor * x, factor * error))
         rows.append(row)
@@ -107,14 +117,28 @@ def _error_rows(found: ServoIdentification) -> list[list[str]]:
 def remarks(found: ServoIdentification) -> list[str]:
     """Return what is not identified, and what the motion does not show."""
     lines = [f'{name}: not identified: {reason}' for name, reason in found.refused.items()]
-    lines += [f'{name}: no better than q = command: do not use' for name in found.worse]
+    lines += [
+        f'{name}: no better than q = command and an offset: do not use' for name in found.worse
+    ]
     lines += list(found.notes)
+    period = 1e3 * float(np.median(np.diff(found.validation.t)))
+    lines.append(
+        f'assumed: commands change at samples alone, every {period:.3g} ms; if more were sent, '
+        f'D/kp + d is larger, by up to {period / 2:.3g} ms'
+    )
+    zeros = zip(found.model.joint_names, found.zero, found.errors['zero'], strict=True)
+    lines += [
+        f'{name}: the joint is {measured(1e3 * x, 1e3 * e)} mrad beyond its encoder; the files '
+        'do not contain it'
+        for name, x, e in zeros
+        if np.isfinite(e)
+    ]
     gains = [one['gravity'] for one in found.gains if 'gravity' in one]
     if gains and max(gains) < LITTLE:
         lines.append(
             f'varying gravity explains {100 * max(0.0, max(gains)):.1g} % of the variance of the '
-            'tracking error or less on every joint: gravity compensation will hardly reduce it; '
-            'delay, lag and friction cause it'
+            'tracking error or less on every joint: gravity compensation will hardly reduce it, '
+            'beyond a constant droop; delay, lag and friction cause it'
         )
     lines += [
         f'{name}: {found.scale[j]}; its ratios hold'
@@ -174,7 +198,10 @@ def plot(found: ServoIdentification, file: str | Path | None = None) -> Any:
         for predicted, color, word in ((v.command, '0.6', 'before'), (v.after, 'C0', 'after')):
             error = np.where(v.used[:, j], 1e3 * (predicted - v.q)[:, j], np.nan)
             rms = v.before_rms[j] if word == 'before' else v.after_rms[j]
-            panel.plot(t, error, color=color, lw=0.8, label=f'{word}: {1e3 * rms:.3g} mrad rms')
+            unit = unit_of(bool(found.model.angular[j]), 'rad')
+            panel.plot(t, error, color=color, lw=0.8, label=f'{word}: {1e3 * rms:.3g} m{unit} rms')
         panel.legend(loc='upper right', fontsize='small', ncols=2)
-    figure.suptitle('error of the predicted position [mrad]: by the command, by the servos')
+    figure.suptitle(
+        f'error of the predicted position [m{_unit(found)}]: by the command, by the servos'
+    )
     return save(figure, file)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robot_dynamics.common.reporting.numbers import measured
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.core.model.joint_values import rms
+from robot_dynamics.core.model.joint_values import rms, unit_of
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.servo.certainty import (
     MASS_ERROR,
@@ -26,12 +27,15 @@ from robot_dynamics.identification.servo.joint_fit import (
     UNLIMITED,
     JointFit,
     JointRuns,
+    fit,
 )
 from robot_dynamics.identification.servo.relaxation import ArmFit, farthest
 from robot_dynamics.identification.servo.servo_runs import Run
 from robot_dynamics.identification.servo.servo_validation import ServoValidation
 
 GRAVITY, GIVEN = 'gravity', 'given'  # what shows the scale of torques
+FREE = 12  # iterations of a fit with kp that is given
+AGREES = 2.0  # standard errors between it and that of gravity
 NOT_IDENTIFIABLE = 'torque scale not identifiable'
 # Of the parameters that are torques divided by kp: names of the torques
 TORQUES = {
@@ -55,7 +59,8 @@ class ServoIdentification:
         ratios: by name, divided by kp: lag D/kp [s], armature A/kp [s^2], coulomb fc/kp, limit
             tmax/kp, stribeck fs/kp [rad or m], velocity_gain kd/kp [s].
         delay: of the commands, s.
-        errors: standard errors of ratios, delay and WHOLE_LAG, D/kp + d, by name, in their units.
+        errors: standard errors of ratios, delay, zero and WHOLE_LAG, D/kp + d, by name, in their
+            units; NaN of what is not fitted.
         absolute: stiffness [N m/rad], damping, armature, coulomb, torque_limit, stribeck and
             velocity_gain in N m, rad and s, or N, m and s; None if no joint shows its scale.
         absolute_errors: likewise; they contain an error of the masses of the description.
@@ -90,10 +95,11 @@ class ServoIdentification:
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Joints whose motion is predicted no better than by their command."""
+        """Joints whose motion is predicted no better than by their command and an offset."""
         v = self.validation
-        known = zip(self.model.joint_names, v.after_rms, v.before_rms, strict=True)
-        return tuple(name for name, a, b in known if name not in self.refused and not a < b)
+        better = (v.after_rms < v.before_rms) & (v.explained > 0)
+        known = zip(self.model.joint_names, better, strict=True)
+        return tuple(name for name, one in known if name not in self.refused and not one)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,24 +137,30 @@ def outcomes(arm: Dynamics, fits: ArmFit, known: bool, step: Array) -> list[Join
         if one is None or runs is None:
             found.append(JointOutcome(*np.full((2, len(PARAMETERS)), np.nan)))
         else:
-            found.append(_outcome(arm.model.joint_names[j], runs, one, known, float(step[j])))
+            found.append(_outcome(arm.model, runs, one, known, float(step[j])))
     return found
 
 
-def _outcome(name: str, runs: JointRuns, one: JointFit, known: bool, step: float) -> JointOutcome:
+def _outcome(
+    model: RobotModel, runs: JointRuns, one: JointFit, known: bool, step: float
+) -> JointOutcome:
     deviations, of_joint = np.full(len(PARAMETERS), np.nan), errors(runs, one)
     whole = of_joint.pop(WHOLE_LAG)
     for key, value in of_joint.items():
         deviations[INDEX[key]] = value
     rounding, j = step / float(np.sqrt(12)), runs.joint
     noise = _noise(runs.runs, j, rounding)
+    name, unit = model.joint_names[j], unit_of(bool(model.angular[j]), 'rad')
+    words = remarks(name, runs.runs[0].period, one, _speeds(runs.runs, j), noise, unit)
+    if known and (contradiction := _contradiction(runs, one, rounding)):
+        words.append(f'{name}: {contradiction}')
     return JointOutcome(
         p=one.p,
         deviations=deviations,
         whole=whole,
-        scale=GIVEN if known else _scale(runs, one, rounding),
+        scale=GIVEN if known else _scale(runs, one, rounding, unit),
         bound=np.nan if 'limit' in one.free else farthest(runs),
-        notes=tuple(remarks(name, runs.runs[0].period, one, _speeds(runs.runs, j), noise)),
+        notes=tuple(words),
     )
 
 
@@ -166,6 +178,7 @@ def result(
     deviations = np.array([one.deviations for one in joints])
     scale = tuple(one.scale for one in joints)
     ratios, delay, own = _ratios(parameters, deviations)
+    own['zero'] = deviations[:, INDEX['zero']]
     absolute, absolute_errors = _absolute(parameters, deviations, scale)
     return ServoIdentification(
         model=arm.model,
@@ -185,7 +198,7 @@ def result(
     )
 
 
-def _scale(runs: JointRuns, found: JointFit, rounding: float) -> str:
+def _scale(runs: JointRuns, found: JointFit, rounding: float, unit: str) -> str:
     """Return 'gravity' where that shows kp, or why it does not."""
     shift, least = gravity_shift(runs, found), least_shift(found, rounding)
     if shift > least:
@@ -193,8 +206,22 @@ def _scale(runs: JointRuns, found: JointFit, rounding: float) -> str:
     if shift < rounding:
         return f'{NOT_IDENTIFIABLE}: no gravity on this joint'
     return (
-        f'{NOT_IDENTIFIABLE}: gravity on this joint shifts it by {1e3 * shift:.2g} mrad, and '
+        f'{NOT_IDENTIFIABLE}: gravity on this joint shifts it by {1e3 * shift:.2g} m{unit}, and '
         f'{1e3 * least:.2g} would show its stiffness'
+    )
+
+
+def _contradiction(runs: JointRuns, one: JointFit, rounding: float) -> str:
+    """Return by what gravity contradicts a given kp, '' where it does not."""
+    given, free = one['stiffness'], fit(runs, one.p, (*one.free, 'stiffness'), FREE)
+    if gravity_shift(runs, free) <= least_shift(free, rounding):
+        return ''
+    kp, error = free['stiffness'], float(np.hypot(errors(runs, free)['stiffness'], MASS_ERROR))
+    if abs(np.log(given / kp)) < AGREES * error:
+        return ''
+    return (
+        f'kp is given as {given:.4g}, and gravity shows {measured(kp, kp * error)}; expected '
+        'these to agree: check kp, its unit, and the masses of the description'
     )
 
 

@@ -7,8 +7,6 @@ each lane, one block for all where they are the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from robot_dynamics.codegen.calls.iteration import as_columns
@@ -65,14 +63,19 @@ class Trajectories:
         inputs = [given[name] for name, _ in kernels.signature.inputs]
         kernels.rollout(inputs, [self._path[:, 1:]], steps)
 
-    def q(self, index: Array | slice = slice(None)) -> Array:
-        """Return positions (m, k) at some of the times."""
-        return self._of(lambda path: path[:, index, 0])
+    def q(self) -> Array:
+        """Return positions (m, steps + 1)."""
+        return self._of(0)
 
-    def qd(self, index: Array | slice = slice(None)) -> Array:
-        """Return velocities (m, k) at some of the times."""
-        return self._of(lambda path: path[:, index, 1])
+    def qd(self) -> Array:
+        """Return velocities (m, steps + 1)."""
+        return self._of(1)
 
-    def _of(self, choose: Callable[[Array], Array]) -> Array:
-        x = choose(self._path)  # (blocks, k, lanes)
+    def q_at(self, index: Array, rows: Array) -> Array:
+        """Return positions (len(rows), k) of some simulations at some of the times (k,)."""
+        block, lane = np.divmod(rows[:, None], lanes())
+        return np.asarray(self._path[block, index, 0, lane])
+
+    def _of(self, entry: int) -> Array:
+        x = self._path[:, :, entry]  # (blocks, steps + 1, lanes)
         return np.moveaxis(x, 1, 2).reshape(-1, x.shape[1])[: self._count]

@@ -145,6 +145,16 @@ def test_csv_files_have_columns_of_commands(head, columns, tmp_path):
         read_commands(file, commands='/commands')
 
 
+def test_rows_of_a_csv_file_keep_their_commands_where_time_goes_back(tmp_path):
+    back = T - 0.3 * T[-1] * (np.arange(len(T)) > len(T) // 2)
+    file, head = tmp_path / 'run.csv', 'time,q_a,q_b,command_a,command_b'
+    np.savetxt(file, np.column_stack([back, Q, U]), delimiter=',', header=head, comments='')
+    (found,) = read_commands(file).recordings(NAMES)
+    assert np.allclose(found.q, Q)
+    assert np.allclose(found.command, U)
+    assert np.allclose(np.diff(found.t), np.diff(back))
+
+
 def write(folder, topics):
     """Write a bag of (type, definition, messages of (stamp, logged, fields)) by topic."""
     pytest.importorskip('rosbags')

@@ -48,6 +48,27 @@ def identified():
     return identify_servo(table_arm(2), [recorded()[1]])
 
 
+def test_assumed_stiffness_is_not_too_small_for_the_inertia():
+    # pan needs 50 times the kp of lift
+    found = identified()
+    p, J = found.parameters.copy(), found.inertia.copy()
+    p[0, INDEX['stiffness']] = 50 * p[1, INDEX['stiffness']]
+    J[0] = 0.5 * found.ratios['armature'][0] * p[0, INDEX['stiffness']]
+    servo = ServoTorques(replace(found, parameters=p, inertia=J))
+    assert servo.assumed[0]
+    # (A + J) / kp, which the motion shows
+    moved = (servo.armature[0] + J[0]) / servo.kp[0]
+    assert moved == pytest.approx(1.5 * found.ratios['armature'][0])
+    assert servo.armature[0] >= 0
+
+
+def test_stiffness_of_an_angle_is_not_assumed_for_a_stroke():
+    # pan, whose scale is not identifiable, as a linear joint beside an angular one
+    urdf = table_arm_urdf(2).replace('revolute', 'prismatic', 1)
+    with pytest.raises(ModelError, match='torque scale not identifiable on pan, nor on another'):
+        servo_parameters(replace(identified(), model=parse_urdf(urdf)))
+
+
 def test_urdf_and_parameters_load_and_have_the_values():
     servos, found = recorded()[0], identified()
     urdf = servo_urdf(found, table_arm_urdf(2).encode())

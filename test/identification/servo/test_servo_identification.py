@@ -69,6 +69,14 @@ def test_known_stiffness_gives_torques_of_every_joint():
     assert found.absolute['armature'] == pytest.approx(servos['A'], rel=0.04)
 
 
+def test_given_stiffness_that_gravity_contradicts_is_named():
+    servos, one = recorded()
+    for kp, wrong in ((servos['kp'], False), (1.6 * servos['kp'], True), (80.0, True)):
+        notes = identify_servo(table_arm(2), [one], kp=kp).notes
+        assert any(n.startswith('lift: kp is given as') for n in notes) == wrong
+        assert not any(n.startswith('pan: kp is given as') for n in notes)
+
+
 def test_saturation_is_found_and_without_it_a_bound_is_given():
     servos, one = recorded('steps')
     far, limit = np.abs(one.command - one.q).max(axis=0), ratio(servos, 'limit')
@@ -88,9 +96,19 @@ def test_error_of_an_encoders_zero_is_found_where_gravity_shows_it():
     fixed = identify_servo(table_arm(2), [moved])
     found = identify_servo(table_arm(2), [moved], zero='fit')
     assert found.zero[1] == pytest.approx(0.1, abs=0.01)
+    assert abs(found.zero[1] - 0.1) < 3 * found.errors['zero'][1] < 0.05
     assert found.absolute['stiffness'][1] == pytest.approx(servos['kp'][1], rel=0.02)
     off = abs(fixed.absolute['stiffness'] - servos['kp'])[1]
     assert off > 3 * abs(found.absolute['stiffness'] - servos['kp'])[1]
+
+
+def test_zero_that_is_not_plausible_is_not_fitted():
+    # Off by 0.6 rad, such as of another description: a fit would agree with that, and with more.
+    _, one = recorded()
+    moved = replace(one, q=one.q - 0.6, command=one.command - 0.6)
+    found = identify_servo(table_arm(2), [moved], zero='fit')
+    assert found.zero.tolist() == [0.0, 0.0]
+    assert any(n.startswith('lift: the zero of its encoder is not identif') for n in found.notes)
 
 
 @pytest.mark.slow
@@ -155,6 +173,65 @@ def test_commands_that_are_the_measured_positions_are_refused():
     one = recorded()[1]
     with pytest.raises(RefusedError, match='pan: the command equals the measured position'):
         identify_servo(table_arm(2), [replace(one, command=one.q)])
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        (np.degrees, r'lift: its position varies by 0.01\d* times as much as its command'),
+        (lambda u: u + 2 * np.pi, 'lift: its command is 6.2. from its position'),
+        (np.negative, r'lift: its position does not follow its command \(correlation'),
+        (lambda u: np.roll(u, 300), 'lift: its position does not follow its command'),
+    ],
+)
+def test_commands_of_something_else_are_refused(change, message):
+    with pytest.raises(RefusedError, match=message):
+        identify_servo(table_arm(2), [altered(command=of_joint(1, change))])
+
+
+def test_joint_that_is_not_commanded_is_named_and_the_others_are_identified():
+    # Held by its command, it is moved by the others or by hand.
+    found = identify_servo(table_arm(2), [altered(command=of_joint(1, lambda u: 0 * u + 0.2))])
+    assert found.refused['lift'].startswith('its command varies by 0 and its position by')
+    assert np.isnan(found.ratios['lag'][1])
+    assert found.ratios['lag'][0] == pytest.approx(ratio(recorded()[0], 'lag')[0], rel=0.02)
+
+
+def test_driver_that_returns_its_commands_is_refused():
+    late = recorded()[1].command[np.r_[0, : len(recorded()[1].t) - 1]]
+    with pytest.raises(RefusedError, match='pan: the position is the command of 1 sample before'):
+        identify_servo(table_arm(2), [altered(q=lambda _: late)])
+
+
+def test_recording_in_degrees_or_of_another_robot_is_rejected():
+    with pytest.raises(RecordingError, match=r'pan .* are the positions in degrees\?'):
+        identify_servo(table_arm(2), [altered(q=np.degrees, command=np.degrees)])
+    with pytest.raises(RecordingError, match='the recording is of pan, lift, the model of pan'):
+        identify_servo(table_arm(4), [recorded()[1]])
+
+
+def test_commands_between_sparse_samples_are_part_of_the_errors():
+    servos, one = recorded()
+    few = one.samples(np.arange(len(one.t)) % 5 == 0)
+    found = identify_servo(table_arm(2), [few])
+    true = ratio(servos, 'lag') + servos['delay']
+    off = np.abs(found.ratios['lag'] + found.delay - true)
+    assert (off < 2 * found.errors['whole_lag']).all()
+    limit = found.ratios['limit']
+    known = np.isfinite(limit)
+    assert (np.abs(limit - ratio(servos, 'limit')) < 2 * found.errors['limit'])[known].all()
+    assert any(note.startswith('pan: samples are 100 ms apart') for note in found.notes)
+
+
+def test_fitted_recording_is_no_test():
+    one = recorded()[1]
+    with pytest.raises(RecordingError, match='a test recording is fitted as well'):
+        identify_servo(table_arm(2), [one], test=[one])
+
+
+def test_prediction_worse_than_an_offset_is_no_better():
+    moved = altered(command=of_joint(0, lambda x: x + 0.3))
+    assert 'pan' in identify_servo(table_arm(2), [moved]).worse
 
 
 def test_motion_that_follows_within_the_encoder_is_refused():
