@@ -24,6 +24,7 @@ from robot_dynamics.codegen.calls.arguments import as_vectors, leading_shape
 from robot_dynamics.common.errors import ShapeError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.integrators import check_integrator
+from robot_dynamics.core.algorithms.servo_drive import SERVO_INPUTS
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
@@ -44,7 +45,6 @@ from robot_dynamics.simulation.joint_models.friction_step import (
     step_inputs,
 )
 from robot_dynamics.simulation.joint_models.servo import (
-    SERVO_INPUTS,
     Servo,
     Servos,
     damped,

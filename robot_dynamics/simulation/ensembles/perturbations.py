@@ -16,13 +16,13 @@ from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.integrators import check_integrator
 from robot_dynamics.core.algorithms.payload import carrier_moments, with_carrier, with_payload
+from robot_dynamics.core.algorithms.servo_drive import SERVO_INPUTS, with_drives
 from robot_dynamics.core.algorithms.simulation_step import State, simulation_step
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import Friction
 from robot_dynamics.core.programs import Robot, Scalars
 from robot_dynamics.core.rollout import check_coupled
 from robot_dynamics.simulation.joint_models.friction_step import PARAMETERS
-from robot_dynamics.simulation.joint_models.servo import SERVO_INPUTS, with_drives
 
 # Properties of drives that may differ; the coefficients of friction first.
 DRIVES = ('viscous', 'coulomb', 'rotor_inertia')

@@ -23,6 +23,7 @@ from robot_dynamics.codegen.calls import CompiledFunction
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.algorithms.friction_step import FrictionStep
 from robot_dynamics.core.algorithms.payload import with_carrier
+from robot_dynamics.core.algorithms.servo_drive import with_drives
 from robot_dynamics.core.algorithms.simulation_step import held_friction
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
@@ -31,7 +32,6 @@ from robot_dynamics.core.friction.impulses import DryFriction
 from robot_dynamics.core.friction.laws import moved_direction, sliding_level
 from robot_dynamics.core.model.canonical import CanonicalTree
 from robot_dynamics.core.programs import Robot, Scalars
-from robot_dynamics.simulation.joint_models.servo import with_drives
 
 PARAMETERS = 10  # of a body: mass, first moments, inertia
 COEFFICIENTS = ('viscous', 'coulomb', 'load', 'stribeck', 'presliding')

@@ -21,31 +21,26 @@ step late and early.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robot_dynamics.common.scalars import Scalar, maximum, minimum
 from robot_dynamics.common.settings import EFFORT, GAIN, checked, joint_setting
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.core.algorithms.vectors import Vector
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
-from robot_dynamics.core.model.canonical import CanonicalTree
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.simulation.errors import SimulationDiverged
 
-SERVO_INPUTS = ('kp', 'torque_limit')  # of a compiled step
 LEAD = {'semi_implicit_euler': 0.0, 'explicit_euler': 1.0}
 ROUNDS, SWEEPS = 60, 100
 OBSERVE = 4  # rounds: each such one assumes that friction holds joints as in the last two
 SETTLED = 1e-9  # error of the torque of a step, as a share of kp |u| + kp |q|, or of it
 EXACT = 12  # rounds
 ACCEPTED = 1e-5  # the same after them: steps of joints that stick are not continuous in the torque
-EDGE = 1e9  # per N m or N: within 1e-9 below its limit a torque passes from free to limited
 WHOLE = 1e-9  # steps: a delay so close to whole steps is one
 
 Moved = TypeVar('Moved')
@@ -255,52 +250,3 @@ def damped(law: JointFriction, servos: Servos | None) -> JointFriction:
         return law
     viscous = law.coefficients.get('viscous', 0.0) + servos.kd
     return replace(law, coefficients={**law.coefficients, 'viscous': viscous})
-
-
-def with_drives(
-    tree: CanonicalTree, q: Vector, tau: Vector, given: Mapping[str, Sequence[Scalar]], h: Scalar
-) -> tuple[CanonicalTree, Vector]:
-    """Return tree and torques of a step of h [s], with rotors and servos that are given.
-
-    Args:
-        tree: the robot.
-        q: (n) positions.
-        tau: (n) torques; with servos kp u + kd w + t.
-        given: (n) `rotor_inertia`, and both of `SERVO_INPUTS`, or not.
-        h: the step, s.
-    """
-    if 'rotor_inertia' in given:
-        tree = replace(tree, reflected_inertia=tuple(given['rotor_inertia']))
-    if 'kp' not in given:
-        return tree, tau
-    return servo_drive(tree, q, tau, given['kp'], given['torque_limit'], h)
-
-
-def servo_drive(
-    tree: CanonicalTree,
-    q: Vector,
-    target: Vector,
-    kp: Sequence[Scalar],
-    limit: Sequence[Scalar],
-    h: Scalar,
-) -> tuple[CanonicalTree, list[Scalar]]:
-    """Return tree and torques (n) with which a step of semi-implicit Euler has servos.
-
-    The position of the middle is q + h/4 (v' - v): the servo is a torque of the start, and
-    h^2/4 kp of rotor inertia where the torque is not limited.
-
-    Args:
-        tree: the robot.
-        q: (n) positions.
-        target: (n) kp u + kd w + t.
-        kp: (n) stiffness.
-        limit: (n) of the torques, N m or N.
-        h: the step, s.
-    """
-    tau, rotors = [], []
-    for T, x, k, most, B in zip(target, q, kp, limit, tree.reflected_inertia, strict=True):
-        raw = T - k * x
-        tau.append(minimum(maximum(raw, -most), most))
-        free = minimum(maximum((most - maximum(raw, -raw)) * EDGE, 0.0), 1.0)
-        rotors.append(B + free * (h * h * k / 4))
-    return replace(tree, reflected_inertia=tuple(rotors)), tau
