@@ -253,8 +253,11 @@ def test_two_minutes_give_a_bank_and_half_a_minute_removes_it(graph):
     observing.move(125.0)
     assert observing.learn(False).success
     slow = observing.node.parameters.slow_thresholds
-    # White noise of the efforts at 50 Hz: slow poles let least of it through.
-    assert (np.asarray(slow.level) > 1).all()
+    medium = observing.node.parameters.medium_thresholds
+    # White noise of the efforts at 50 Hz: slow poles let least of it through. Behind the medium
+    # ones, the errors of the motion of the first joint are large enough that they gain no tenth.
+    assert (np.asarray(medium.level) > 1).all()
+    assert slow.level[1] > 1
     assert (np.asarray(slow.noise) < 0.7 * np.asarray(observing.thresholds.noise)).all()
     # A torque that the prompt poles miss
     push = 3 * np.asarray(slow.noise)[1] * slow.level[1] * slow.margin[1]
