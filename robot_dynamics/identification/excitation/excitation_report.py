@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,29 @@ def text(found: Excitation) -> str:
         '',
         *_worth(found),
     ]
-    if found.closest is not None:
-        distance, a, b = found.closest
-        lines.append(f'closest links: {a} and {b}, {distance:.3f} m')
-    if found.unchecked:
-        pairs = ', '.join(f'{a} and {b}' for a, b in found.unchecked)
+    return '\n'.join([*lines, *clearance_lines(found.closest, found.unchecked)])
+
+
+def clearance_lines(
+    closest: tuple[float, str, str] | None,
+    unchecked: Sequence[tuple[str, str]],
+    where: str = '',
+) -> list[str]:
+    """Return the lines about the clearance of links.
+
+    Args:
+        closest: distance [m] and both links, None if not checked.
+        unchecked: links whose distance was not checked.
+        where: the postures, if not those of the motion.
+    """
+    lines = []
+    if closest is not None:
+        distance, a, b = closest
+        lines.append(f'closest links{where}: {a} and {b}, {distance:.3f} m')
+    if unchecked:
+        pairs = ', '.join(f'{a} and {b}' for a, b in unchecked)
         lines.append(f'distances not checked, close in many postures: {pairs}')
-    return '\n'.join(lines)
+    return lines
 
 
 def _approach(found: Excitation) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from robot_dynamics.common.reporting.figures import draw_limits, joint_panels, save
 from robot_dynamics.common.reporting.tables import aligned, write_curves
+from robot_dynamics.identification.excitation.excitation_report import clearance_lines
 from robot_dynamics.identification.excitation.servo_reference import (
     HIGHEST,
     LOWEST,
@@ -45,13 +46,8 @@ def text(found: ServoExcitation) -> str:
         '',
         'steps and ramps begin and end at once: accelerations are those that the drives can give',
     ]
-    if found.closest is not None:
-        distance, a, b = found.closest
-        lines.append(f'closest links in these ranges: {a} and {b}, {distance:.3f} m')
-    if found.unchecked:
-        pairs = ', '.join(f'{a} and {b}' for a, b in found.unchecked)
-        lines.append(f'distances not checked, close in many postures: {pairs}')
-    return '\n'.join(lines)
+    clearance = clearance_lines(found.closest, found.unchecked, ' in these ranges')
+    return '\n'.join([*lines, *clearance])
 
 
 def write_csv(found: ServoExcitation, file: Path) -> None:
