@@ -564,7 +564,7 @@ TEST(Contact, IsLostWithoutEfforts)
   arm.contact.acknowledge(arm.s.contact_timeout);
   EXPECT_EQ(stop_of(arm.s, arm.contact), Stop::none);
   arm.steps(NONE, 150);
-  arm.s.hold_when_contact_lost = false;  // the log says so, and the motion goes on
+  arm.s.hold_when_contact_lost = false;  // a warning alone: the motion goes on
   EXPECT_EQ(stop_of(arm.s, arm.contact), Stop::none);
 }
 
