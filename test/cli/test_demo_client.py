@@ -113,6 +113,15 @@ def test_the_summary_holds_the_figures_of_both_runs(tmp_path):
     gap.rows['inertia'] = [row for row in gap.rows['inertia'] if not 100 < row.stamp / STEP < 800]
     (_, note) = summarize(robot, motion, [record(), gap], reports)['verdict_notes']
     assert note.endswith('dynamics_node published no terms for 0.7 s of the motion')
+    lost = record(duration=1.0)
+    lost.rows['states'] = [row for row in lost.rows['states'] if row.stamp / STEP < 400]
+    figures = summarize(robot, motion, [record(duration=1.0), lost], reports)
+    assert figures['simulated_s'] == pytest.approx(2.0)
+    assert figures['states_recorded'] == pytest.approx(0.7, abs=1e-3)
+    assert figures['real_time_factor'] == pytest.approx(0.5)
+    assert figures['verdict_notes'][-1].endswith(
+        '0.6 s of the states are missing from the tracking errors'
+    )
     silent = [record(residual=False)] * 2
     assert summarize(robot, motion, silent, {})['pybullet_residual_rel'] is None
 
