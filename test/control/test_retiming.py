@@ -255,6 +255,29 @@ def test_it_is_followed_within_the_rate_of_torques_that_nodes_allow(name):
     assert error < 2e-3
 
 
+def test_a_held_torque_delays_the_arm_by_half_its_period():
+    """What an arm at 10 rad/s lags at 1 kHz is that delay, and none of the time law."""
+    arm = Dynamics(robots.load('kuka_iiwa'))
+    fastest = retime(arm, curved(arm.model, np.random.default_rng(0), 0.3))
+    h = 1e-3
+    t = np.arange(0.0, fastest.duration, h)
+    q, qd, _ = fastest.sample(t)
+    gains = pd_gains(arm, q[::50], h)
+    errors = []
+    for shift in (0.0, h / 2):
+        ahead = fastest.sample(np.minimum(t + shift, fastest.duration))
+        feed_forward = arm.inverse_dynamics(*ahead) + arm.friction_torque(ahead[1])
+        at, rate, error = q[0], qd[0], 0.0
+        for k, tau in enumerate(feed_forward):
+            tau = tau + gains.kp * (q[k] - at) + gains.kd * (qd[k] - rate)
+            error = max(error, np.abs(q[k] - at).max())
+            at, rate = arm.simulate(at, rate, tau, steps=1, time_step=h, integrator='rk4')[:2]
+        errors.append(error)
+    assert np.abs(qd).max() == pytest.approx(10.0, rel=0.01)
+    assert errors[0] == pytest.approx(h / 2 * 10.0, rel=0.2)
+    assert errors[1] < 2e-4
+
+
 # -- what cannot be -----------------------------------------------------------------------------
 
 
