@@ -97,7 +97,7 @@ class PairThresholds:
     )
     margin: ArrayLike = joint_setting(
         1.0,
-        'Factor of the level for what a longer run would have had: large after a short one',
+        'Factor on the level, for the larger torques of a longer run; large after a short run',
         bounds=(1.0, 1e6),
     )
     noise_unsettled: ArrayLike = joint_setting(

@@ -84,8 +84,8 @@ class FeedforwardParameters(ImpedanceParameters):
     )
     allow_partial_joints_goal: bool = parameter(
         True,
-        'Accept trajectories of some joints; the others end the motion that they are in. Without '
-        'it such trajectories are rejected.',
+        'Accept trajectories of some joints; the others end their present motion. False: such '
+        'trajectories are rejected.',
         live=True,
     )
     constraints__trajectory: tuple[float, ...] = parameter(
@@ -179,8 +179,8 @@ class FeedforwardParameters(ImpedanceParameters):
     )
     on_collision: str = parameter(
         'none',
-        'What a collision on momentum_observer_node/contact does: none; hold (brake and be held '
-        'where the arm is); gravity_only (the torque of gravity). ~/enable releases the arm.',
+        'Response to a collision on momentum_observer_node/contact: none; hold (the arm brakes '
+        'and is held); gravity_only (the torque of gravity). ~/enable releases the arm.',
         choices=('none', 'hold', 'gravity_only'),
         live=True,
     )
@@ -194,8 +194,8 @@ class FeedforwardParameters(ImpedanceParameters):
     )
     on_contact_lost: str = parameter(
         'warn',
-        'What happens then: warn (the motion goes on); hold (decelerate and be held, until '
-        'contacts are back and ~/enable is called).',
+        'Response to missing contacts: warn (the motion continues); hold (the arm decelerates and '
+        'is held until contacts return and ~/enable is called).',
         choices=('warn', 'hold'),
         live=True,
     )

@@ -45,8 +45,8 @@ class ObserverParameters(MeasuredParameters):
     )
     contact_model: str = parameter(
         'wrench',
-        'What the environment exerts on contact_frame: wrench (a moment and a force) or force '
-        '(at its origin, without a moment).',
+        'Model of the contact at contact_frame: wrench (a moment and a force) or force (at its '
+        'origin, without a moment).',
         choices=tuple(DIRECTIONS),
     )
     publish_rate: float = parameter(
