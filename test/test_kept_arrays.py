@@ -20,6 +20,7 @@ from robot_dynamics.core.model.inertia import Inertial
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.export.interop import differentiable
+from robot_dynamics.export.interop.differentiable_function import Differentiable
 from robot_dynamics.identification import Recording
 from robot_dynamics.identification.recordings.gravity_setting import Postures
 from robot_dynamics.simulation import (
@@ -107,6 +108,9 @@ def differentiated(given):
     for of in (
         differentiable.inverse_dynamics(ARM, payload=TIP),
         differentiable.simulation_step(ARM, time_step=1e-3),
+        differentiable.forward_kinematics(ARM, TIP),
+        differentiable.terms(ARM),
+        differentiable.kinetic_energy(ARM).derivative,
     ):
         for row in MOVES:
             values = [given((row * 5)[:size]) for size in of.inputs.values()]
@@ -309,7 +313,7 @@ def diagnosed(given):
 CASES = {
     (RobotModel, rd.Dynamics, Inertial): robot,
     (type(ARM.simulation_step('semi_implicit_euler')),): program,
-    (differentiable.Differentiable,): differentiated,
+    (Differentiable,): differentiated,
     (Simulator, Plane, Sphere, TouchPoint, Elasticity, Actuators, SpringDamperStop, Servo): (
         simulated
     ),

@@ -903,7 +903,10 @@ class Dynamics(CompiledRobot):
             name = PROGRAMS[method]
             at_frame = ALGORITHMS[name].at_frame
             if at_frame and not frames:
-                raise ValueError(f'{method} is compiled for a frame: name it, frames=[...]')
+                raise ValueError(
+                    f'{method} is compiled for a frame: name it, frames=[...], of '
+                    f'{self.model.listed_frames()}'
+                )
             if at_frame:
                 made = [self.frame_program(name, frame) for frame in frames]
             elif name == 'linearization':

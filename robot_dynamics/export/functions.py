@@ -135,7 +135,10 @@ def functions(
     names, variable = tuple(dict.fromkeys(names)), tuple(dict.fromkeys(variable))
     at_frame = [name for name in names if (STEPS.get(name) or ALGORITHMS[name]).at_frame]
     if at_frame and frame is None:
-        raise ExportError(f'function {at_frame[0]!r} is computed at a frame; expected its name')
+        raise ExportError(
+            f'function {at_frame[0]!r} is computed at a frame; expected its name (--frame), one '
+            f'of {arm.model.listed_frames()}'
+        )
     if frame is not None and not at_frame:
         raise ExportError(f'frame {frame!r} is not used by {", ".join(names)}; expected none')
     found = [_function(arm, name, frame, _Varied(variable, link, unused), loops) for name in names]

@@ -82,6 +82,18 @@ def test_fit_payload(capsys):
         assert found[name] == pytest.approx(true, rel=0.05)
 
 
+def test_reach_by_gradient(capsys):
+    pytest.importorskip('jax')
+    names = runpy.run_path(str(EXAMPLES / 'reach_by_gradient.py'))
+    away, turned = names['main']()
+    assert away < 1.1e-5
+    assert turned < 5e-5
+    # A rate that is too large stops the iteration, also where the cost becomes NaN.
+    assert re.search(r'with a rate of 2: step \d+ diverges: the cost was', capsys.readouterr().out)
+    with pytest.raises(RuntimeError, match='step 1 diverges: the cost was 1, and is nan'):
+        names['descend'](lambda q: q[0] ** 0.5, np.ones(1), rate=4.0)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which('cc') is None, reason='needs a C compiler')
 def test_mpc_casadi(capsys):

@@ -234,7 +234,7 @@ def test_the_header_says_what_it_computes(write, tmp_path):
         (['simulation_step'], None, "function 'simulation_step' is not exported: its integrator"),
         (['operational_space'], None, "function 'operational_space' is not exported: it is undef"),
         (['gravity'], None, "function 'gravity' is unknown; expected inverse_dynamics, base_wren"),
-        (['jacobian'], None, "function 'jacobian' is computed at a frame; expected its name"),
+        (['jacobian'], None, 'expected its name (--frame), one of tip, link2, link1, base'),
         (['terms'], 'link2', "frame 'link2' is not used by terms; expected none"),
         (['jacobian'], 'hand', "'hand'"),
     ],

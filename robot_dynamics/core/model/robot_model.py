@@ -41,6 +41,8 @@ PER_COORDINATE = (
     *('viscous', 'coulomb', 'reflected_inertia'),
 )
 
+MOST_LISTED = 12  # names in a message
+
 
 def shortened(joint_names: Sequence[str]) -> str:
     """Return the number of joints and their names, at most four of them, for a repr."""
@@ -152,6 +154,14 @@ class RobotModel:
             return self.frame_names.index(frame)
         except ValueError:
             raise FrameNotFound(frame, self.frame_names) from None
+
+    def listed_frames(self) -> str:
+        """Return names of frames for a message, those at the tips first, `MOST_LISTED` at most."""
+        pairs = list(zip(self.frame_names, self.frame_body.tolist(), strict=True))[::-1]
+        moved = set(self.parent.tolist())  # bodies that carry others, and the base
+        names = [name for name, _ in sorted(pairs, key=lambda pair: pair[1] in moved)]
+        more = len(names) - MOST_LISTED
+        return ', '.join(names[:MOST_LISTED]) + (f' and {more} more' if more > 0 else '')
 
     def moving_body(self, frame: str) -> int:
         """Return the index of the body that carries a frame.

@@ -108,6 +108,20 @@ def test_an_unknown_frame_is_named_with_the_known_frames():
         planar_2r().frame_index('nose')
 
 
+def test_frames_in_messages_begin_at_the_tips_and_are_few():
+    assert planar_2r().listed_frames() == 'tip, link2, link1, base'
+    tree = random_tree(20, np.random.default_rng(2), branching=0.5)
+    *names, last = tree.listed_frames().split(', ')
+    last, _, more = last.partition(' and ')
+    names.append(last)
+    assert more == f'{len(tree.frame_names) - len(names)} more'
+    bodies = [tree.frame_body[tree.frame_index(name)] for name in names]
+    tips = [body not in tree.parent for body in bodies]
+    # Of each branch the end, before any frame within one.
+    assert tips == sorted(tips, reverse=True)
+    assert sum(tips) == min(len(names), len(set(range(tree.nb)) - set(tree.parent.tolist())))
+
+
 # -- massless joints ------------------------------------------------------------------------
 
 

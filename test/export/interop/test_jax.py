@@ -4,6 +4,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -65,6 +66,17 @@ FUNCTIONS = {
     'explicit step': (interop.simulation_step, {'time_step': H, 'integrator': 'explicit_euler'}),
 }
 RK4 = (interop.simulation_step, {'time_step': H, 'integrator': 'rk4', 'friction': 'none'})
+# Functions of the model, how many vectors they take, and their derivatives.
+OF_STATE = {
+    'forward_kinematics': (1, 2),
+    'jacobian': (1, 1),
+    'mass_matrix': (1, 1),
+    'gravity_torque': (1, 1),
+    'potential_energy': (1, 2),
+    'kinetic_energy': (2, 2),
+    'terms': (2, 1),
+}
+AT_FRAME = 'forward_kinematics', 'jacobian'
 
 
 @pytest.mark.parametrize('name', FUNCTIONS)
@@ -105,14 +117,8 @@ def test_vmap_is_one_call_of_the_batch(arm, axes):
     arguments = [jnp.asarray(rng.uniform(-1, 1, shape[axis])) for axis in axes]
     arguments[2] = arguments[2][..., 0, :]  # fewer axes than the others
     of = interop.differentiable.forward_dynamics(arm)
-    counted = interop.Differentiable(
-        of.name,
-        of.inputs,
-        of.size,
-        lambda *x, out: calls.append(1) or of.value(*x, out=out),
-        of.jacobian,
-    )
-    f = interop._function(counted)
+    counted = lambda *x, out: calls.append(1) or of.value(*x, out=out)  # noqa: E731
+    f = interop._function(replace(of, value=counted))
     ours = jax.vmap(f, axes)(*arguments)
     jax.block_until_ready(ours)
     assert len(calls) == 1
@@ -133,7 +139,7 @@ def test_memory_is_shared_with_jax(arm, state):
         seen.append([x.ctypes.data for x in (*arrays, out)])
         return of.value(*arrays, out=out)
 
-    f = interop._function(interop.Differentiable(of.name, of.inputs, of.size, value, of.jacobian))
+    f = interop._function(replace(of, value=value))
     arguments = [jnp.asarray(x) for x in state]
     result = jax.jit(f)(*arguments)
     assert [[x.unsafe_buffer_pointer() for x in (*arguments, result)]] == seen
@@ -168,11 +174,88 @@ def test_jacobian_of_a_scan_is_that_of_the_rollout(arm, state):
     np.testing.assert_allclose(backward, ours, rtol=0, atol=1e-12 * np.abs(ours).max())
 
 
-def test_second_derivatives_raise(arm, state):
-    f = interop.inverse_dynamics(arm)
+SLOW = 'forward_kinematics', 'kinetic_energy'
+
+
+@pytest.mark.parametrize(
+    'name', [pytest.param(k, marks=[pytest.mark.slow] * (k in SLOW)) for k in OF_STATE]
+)
+def test_functions_of_the_state(arm, state, name):
+    """Values, shapes, derivatives, forms of the call, in a batch and for one state."""
+    vectors, order = OF_STATE[name]
+    frame = (arm.model.frame_names[-1],) if name in AT_FRAME else ()
+    f = getattr(interop, name)(arm, *frame)
+    for arguments in (state[:vectors], [x[0] for x in state[:vectors]]):
+        ours, theirs = jax.jit(f)(*arguments), getattr(arm, name)(*arguments, *frame)
+        assert jax.tree.structure(ours).num_leaves == (3 if name == 'terms' else 1)
+        pairs = zip(ours, theirs, strict=True) if name == 'terms' else [(ours, theirs)]
+        for a, b in pairs:
+            assert isinstance(a, jax.Array)
+            assert a.shape == np.shape(b)
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.abs(b).max())
+    for one, batch in zip(
+        jax.tree.leaves(jax.vmap(f)(*state[:vectors])),
+        jax.tree.leaves(f(*state[:vectors])),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, batch)
+    arguments = [jnp.asarray(x) for x in state[:vectors]]
+    arguments[-1] = arguments[-1][0]  # with another shape than the batch, where there are two
+    check_grads(f, arguments, order=order, atol=1e-6, rtol=1e-6, eps=1e-5)
+
+
+def test_the_terms_are_named(arm, state):
+    found = interop.terms(arm)(*state[:2])
+    np.testing.assert_array_equal(found.C, arm.coriolis_matrix(*state[:2]))
+
+
+def test_energies_and_torques_belong_together(arm, state):
+    """g = dP/dq;  M = d2K/dqd2;  C qd = dM/dt qd - dK/dq, dM/dt by jvp."""
+    q, qd, _ = (jnp.asarray(x[0]) for x in state)
+    M, C, g = interop.terms(arm)(q, qd)
+    K, inertia = interop.kinetic_energy(arm), interop.mass_matrix(arm)
+    close = {'rtol': 0, 'atol': 1e-12 * float(jnp.abs(M).max())}
+    np.testing.assert_allclose(jax.grad(interop.potential_energy(arm))(q), g, **close)
+    np.testing.assert_allclose(jax.hessian(K, 1)(q, qd), M, **close)
+    Md = jax.jvp(inertia, (q,), (qd,))[1]
+    np.testing.assert_allclose(C @ qd, Md @ qd - jax.grad(K)(q, qd), **close)
+    # d2K/dq2 is symmetric, also under jit
+    H = jax.jit(jax.hessian(K))(q, qd)
+    np.testing.assert_allclose(H, H.T, **close)
+
+
+def test_second_derivatives_that_are_missing_raise(arm, link, state):
+    """The error names the function, and Gauss and Newton's way."""
     q, qd, qdd = (x[0] for x in state)
-    with pytest.raises(ValueError, match='callback'):
-        jax.hessian(lambda q: f(q, qd, qdd).sum())(q)
+    pose = interop.forward_kinematics(arm, link)
+    for name, f, rest in (
+        ('inverse_dynamics', interop.inverse_dynamics(arm), (qd, qdd)),
+        ('mass_matrix', interop.mass_matrix(arm), ()),
+        ('jacobian', interop.jacobian(arm, link), ()),
+        ('kinetic_energy', interop.kinetic_energy(arm, payload=link), (qd, parameters())),
+        ('the derivative of forward_kinematics', jax.jacrev(pose), ()),
+    ):
+
+        def total(q, f=f, rest=rest):
+            return f(q, *rest).sum()
+
+        for second in (jax.hessian(total), jax.jit(jax.jacrev(jax.grad(total)))):
+            with pytest.raises(ValueError, match=rf'{name}\(q.*no second deriv.*Gauss-Newton'):
+                second(q)
+
+
+@pytest.mark.parametrize('jit', [jax.jit, lambda f: f])
+def test_a_rollout_that_diverges_says_so(arm, state, jit):
+    q, qd, tau = (jnp.asarray(x[0]) for x in state)
+    step = interop.simulation_step(arm, time_step=0.2)
+
+    def end(tau):
+        return jax.lax.scan(lambda x, _: (step(*x, tau), None), (q, qd), length=80)[0][0].sum()
+
+    for function in (jit(end), jit(jax.grad(end))):
+        # JAX raises one or the other for an error in a callback.
+        with pytest.raises((ValueError, RuntimeError), match='simulation_step: the motion diver'):
+            jax.block_until_ready(function(1e3 * tau))
 
 
 def test_large_batch(arm):

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """interop.torch: values, derivatives, memory and errors, against `Dynamics` and differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -57,15 +59,73 @@ def test_values_and_gradients(arm, state, function, options, loaded):
             np.testing.assert_allclose(a.detach(), b, rtol=0, atol=1e-14 * np.abs(b).max())
 
 
-def test_second_derivatives_raise_also_those_of_sums(arm, state):
-    f = interop.inverse_dynamics(arm)
-    q, qd, qdd = state
+@pytest.mark.parametrize(
+    ('name', 'vectors', 'order'),
+    [
+        ('forward_kinematics', 1, 2),
+        ('jacobian', 1, 1),
+        ('mass_matrix', 1, 1),
+        ('gravity_torque', 1, 1),
+        ('potential_energy', 1, 2),
+        ('kinetic_energy', 2, 2),
+        ('terms', 2, 1),
+    ],
+)
+def test_functions_of_the_state(arm, state, name, vectors, order):
+    frame = (arm.model.frame_names[-1],) if 'matics' in name or name == 'jacobian' else ()
+    f = getattr(interop, name)(arm, *frame)
+    for arguments in (state[:vectors], [x[0] for x in state[:vectors]]):
+        ours = f(*arguments)
+        theirs = getattr(arm, name)(*(x.numpy() for x in arguments), *frame)
+        for a, b in zip(ours, theirs, strict=True) if name == 'terms' else [(ours, theirs)]:
+            assert a.shape == np.shape(b)
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-13 * np.abs(b).max())
+    leaves = [x.clone() for x in state[:vectors]]
+    leaves[-1] = leaves[-1][0]  # with another shape than the batch, where there are two
+    leaves = [x.requires_grad_() for x in leaves]
+    close = {'eps': 1e-5, 'atol': 1e-6, 'rtol': 1e-6}
+    assert torch.autograd.gradcheck(f, leaves, **close)
+    if order == 2:
+        assert torch.autograd.gradgradcheck(f, leaves, **close)
+
+
+def test_energies_and_torques_belong_together(arm, state):
+    """g = dP/dq;  M = d2K/dqd2."""
+    q, qd, _ = (x[0] for x in state)
+    M, _, g = interop.terms(arm)(q, qd)
     q.requires_grad_()
-    with pytest.raises(RuntimeError, match='inverse_dynamics has first derivatives alone'):
-        torch.autograd.grad(f(q, qd, qdd).sum(), q, create_graph=True)
-    with pytest.raises(RuntimeError, match='first derivatives alone'):
-        torch.autograd.functional.hessian(lambda q: f(q, qd, qdd).sum(), q)
-    assert torch.autograd.grad(f(q, qd, qdd).sum(), q)[0].shape == q.shape
+    potential, kinetic = interop.potential_energy(arm), interop.kinetic_energy(arm)
+    torch.testing.assert_close(torch.autograd.grad(potential(q), q)[0], g, rtol=1e-12, atol=1e-12)
+    H = torch.autograd.functional.hessian(lambda qd: kinetic(q.detach(), qd), qd)
+    torch.testing.assert_close(H, M, rtol=1e-12, atol=1e-12)
+
+
+def test_second_derivatives_that_are_missing_raise_also_those_of_sums(arm, state):
+    link = arm.model.link_names[-1]
+    q, qd, qdd = (x[0] for x in state)
+    for name, f, rest in (
+        ('inverse_dynamics', interop.inverse_dynamics(arm), (qd, qdd)),
+        ('mass_matrix', interop.mass_matrix(arm), ()),
+        ('jacobian', interop.jacobian(arm, link), ()),
+    ):
+        at = q.clone().requires_grad_()
+        message = rf'{name}\(q.*no second derivatives.*Gauss-Newton'
+        with pytest.raises(RuntimeError, match=message):
+            torch.autograd.grad(f(at, *rest).sum(), at, create_graph=True)
+        with pytest.raises(RuntimeError, match=message):
+            torch.autograd.functional.hessian(lambda q, f=f, rest=rest: f(q, *rest).sum(), q)
+        assert torch.autograd.grad(f(at, *rest).sum(), at)[0].shape == q.shape
+
+
+def test_a_step_that_diverges_says_so(arm, state):
+    step = interop.simulation_step(arm, time_step=0.2)
+    x, tau = state[:2], 1e3 * state[2]
+    free = interop.simulation_step(arm, time_step=0.2, check_finite=False)
+    while all(part.isfinite().all() for part in x):
+        before, x = x, free(*x, tau)
+    with pytest.raises(FloatingPointError, match=r'simulation_step: the motion diverges.* of 5'):
+        step(*before, tau)
+    assert free(state[0] * torch.nan, *state[1:])[0].isnan().all()
 
 
 def test_memory_is_shared_with_torch(arm, state):
@@ -77,7 +137,7 @@ def test_memory_is_shared_with_torch(arm, state):
         seen.append([x.ctypes.data for x in (*arrays, result)])
         return result
 
-    f = interop._function(interop.Differentiable(of.name, of.inputs, of.size, value, of.jacobian))
+    f = interop._function(replace(of, value=value))
     state[0].requires_grad_()
     result = f(*state)
     assert [[x.data_ptr() for x in (*state, result)]] == seen
