@@ -8,18 +8,19 @@ followed, and what is felt from outside. Other wings use `Trajectory` and
 Reading order: `spline` (one polynomial between two points), `trajectory` (several points, sampled
 at any time), `limits` (trajectory against the limits of the robot), `feedforward` (torque of a
 reference), `feasibility` (torques of a trajectory, its largest feasible speed), `sizing` (loads of
-the drives along it, drives that bear them, largest payloads), `retiming` (the fastest motion along
-its path), `retiming_process` (the same beside a loop), `trajectory_file` (trajectories as YAML),
-`control_laws` (other laws), `gains` (feedback gains of a robot), `torque_limiting` (limits of the
-drives), `filters` (differentiation of measurements), `arm_on_moving_base` (an arm that laws take
-if its base moves), `base_motion_sources` and `base_motion_estimate` (how the base moves, from
-measurements), `momentum_observer` (torques from outside), `contact` (what they mean, with
-`contact_thresholds`, `threshold_learning`, `contact_wrench`, `payload_test` and `contact_level`),
-`impedance` (a spring between a frame and a target), `feedback_derivatives` (laws as linear
-feedback), `stream_clock`, `stream_path` and `stream_following` (a stream of references as one
-curve), `pose_following` (targets along a stream of poses), `transitions` (stops and joins),
-`swing` (a trajectory for any robot), `control_cycle` (a state, its reference, torque and limits,
-with `law_torque`) and `control_loop` (commands to drives without ROS, with `loop_settings`).
+the drives along it, drives that bear them, largest payloads), `time_law` and `retiming` (the
+fastest motion along its path), `retiming_process` (the same beside a loop), `trajectory_file`
+(trajectories as YAML), `control_laws` (other laws), `gains` (feedback gains of a robot),
+`torque_limiting` (limits of the drives), `filters` (differentiation of measurements),
+`arm_on_moving_base` (an arm that laws take if its base moves), `base_motion_sources` and
+`base_motion_estimate` (how the base moves, from measurements), `momentum_observer` (torques from
+outside), `contact` (what they mean, with `contact_thresholds`, `threshold_learning`,
+`contact_wrench`, `payload_test` and `contact_level`), `impedance` (a spring between a frame and a
+target), `feedback_derivatives` (laws as linear feedback), `stream_clock`, `stream_path` with
+`stream_programs`, and `stream_following` (a stream of references as one curve), `pose_following`
+(targets along a stream of poses), `transitions` (stops and joins), `swing` (a trajectory for any
+robot), `control_cycle` (a state, its reference, torque and limits, with `law_torque`) and
+`control_loop` (commands to drives without ROS, with `loop_settings`).
 """
 
 from robot_dynamics.control.control_laws import (

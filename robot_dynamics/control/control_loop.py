@@ -128,11 +128,7 @@ class ControlLoop:
         kp, kd = (at_least_zero(*item, names) for item in (('kp', kp), ('kd', kd)))
         self._gains = Gains(kp, kd)
         _check_tolerance(self._values.tolerance, self._values.start_tolerance, names)
-        window = self._values.reference_window
-        if 0 < window < SHORTEST_WINDOW:
-            raise ValueError(
-                f'reference_window is {window} s; expected {SHORTEST_WINDOW} s or more, or 0'
-            )
+        _check_window(self._values.reference_window)
         own = self._values.feedback == LOOP
         _check_law(law, own)
         self._damping = _damping(damping, None if own else kd, names)
@@ -185,6 +181,7 @@ class ControlLoop:
         self._stamp, self._standing = -1, 0  # of the last state, ns; calls with it
         self._q = self._none  # of the last state
         self._was_stopped = False  # since the last target that was followed
+        self._trajectory: Trajectory | None = None  # target of the last call, which is followed
         self.fault = self.rejected = self.event = ''
 
     def stop(self) -> None:
@@ -211,11 +208,12 @@ class ControlLoop:
             q: (n,) positions, rad or m.
             qd: (n,) velocities; None where they are not measured: they are estimated.
             target: the next of a stream: (n,) positions, or a Waypoint with velocities. A
-                Trajectory is followed to its end. None: no new one.
+                Trajectory is followed to its end, also if the next calls have the same one; it
+                begins again after a call without it. None: no new one.
         """
         if not self.fault:
             try:
-                return self._answer(self._state(t, q, qd), target)
+                return self._answer(self._state(t, q, qd), self._new(target))
             except RobotDynamicsError as error:
                 self.fault = str(error)
         return Command(self._q.copy(), self._none, self._none, self._damping, self._none)
@@ -277,6 +275,15 @@ class ControlLoop:
         """Return (n,) finite numbers of a caller."""
         return finite(self._row(name, values), self._joints, name)
 
+    def _new(
+        self, target: ArrayLike | Waypoint | Trajectory | None
+    ) -> ArrayLike | Waypoint | Trajectory | None:
+        """Return a target; None for the trajectory of the call before, which goes on."""
+        if target is not None and target is self._trajectory:
+            return None
+        self._trajectory = None
+        return target
+
     def _follow(self, target: ArrayLike | Waypoint | Trajectory) -> None:
         """Follow a target, or leave it out."""
         try:
@@ -284,6 +291,7 @@ class ControlLoop:
                 raise LoopFaultError('the law is gravity_only, with which the arm is led by hand')
             if isinstance(target, Trajectory):
                 self.follower.follow(target, 0)
+                self._trajectory = target
             else:
                 q, qd = target[:2] if isinstance(target, Waypoint) else (target, None)
                 qd = None if qd is None else self._finite('the velocity of the target', qd)
@@ -367,6 +375,14 @@ def _check_unit(q: Array, model: RobotModel) -> None:
         raise LoopFaultError(
             f'joint {model.joint_names[j]!r} begins at {q[j]:.4g} rad; its limits are '
             f'{model.lower[j]:.4g} to {model.upper[j]:.4g} rad: are the positions in degrees?'
+        )
+
+
+def _check_window(window: float) -> None:
+    """Raise ValueError if streams cannot have a window [s]."""
+    if 0 < window < SHORTEST_WINDOW:
+        raise ValueError(
+            f'reference_window is {window} s; expected {SHORTEST_WINDOW} s or more, or 0'
         )
 
 

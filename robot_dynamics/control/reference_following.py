@@ -49,6 +49,7 @@ from robot_dynamics.control.speed_override import SpeedOverride
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.stream_following import Stream, StreamSettings
 from robot_dynamics.control.stream_path import StreamPath
+from robot_dynamics.control.stream_programs import stream_programs
 from robot_dynamics.control.tolerances import Tolerances, none
 from robot_dynamics.control.transitions import (
     SHORTEST_STOP,
@@ -129,6 +130,7 @@ class ReferenceFollower:
         if self._stream is not None:
             self._stream.adjust(model, self._streams, self._tolerance)
         self._tolerances = none(model.n) if tolerances is None else deepcopy(tolerances)
+        stream_programs(model.n)  # a message would be late otherwise
         self._model = model
         self._timeout = round(input_timeout * SECOND)
 
@@ -423,7 +425,8 @@ class ReferenceFollower:
             if before.name == STOPPING:
                 stream.renew(self.now)
             path = before.path.until(before.elapsed(self.now))
-            path = path.placed(start.q != self.present.q, start.q)
+            if start is not self.present:
+                path = path.placed(start.q != self.present.q, start.q)
         else:
             path = stream.begin(start, self.now, state.q)
         try:

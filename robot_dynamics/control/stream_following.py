@@ -16,6 +16,8 @@ stream.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -28,14 +30,16 @@ from robot_dynamics.control.joint_reading import state_bounds
 from robot_dynamics.control.limits import (
     TOLERANCE,
     check_distance,
-    reference_violations,
+    position_limits,
+    range_violations,
     velocity_limit,
 )
 from robot_dynamics.control.motion_start import WholeTurns
 from robot_dynamics.control.spline import Waypoint
 from robot_dynamics.control.stream_clock import LARGEST_LATENESS, USUAL_PERIOD, StreamClock
-from robot_dynamics.control.stream_path import StreamLimits, StreamPath
+from robot_dynamics.control.stream_path import StreamPath, stream_limits
 from robot_dynamics.control.trajectory import Reference
+from robot_dynamics.core.algorithms.stream_polyline import StreamLimits
 from robot_dynamics.core.model.robot_model import RobotModel
 
 SHORTEST_WINDOW = 0.002  # s, that can be set
@@ -91,7 +95,7 @@ class Stream:
     def begin(self, start: Reference, now: int, q: Array) -> StreamPath:
         """Return the path of a stream that begins at a reference (n,), with measured q (n,)."""
         self.renew(now)
-        limits = StreamLimits.of(self._model, start.q, q)
+        limits = stream_limits(self._model, start.q, q)
         W = self._settings.window or self._window or USUAL_PERIOD
         return StreamPath.begin(start, self.clock.seconds(now), W, limits)
 
@@ -146,10 +150,10 @@ class Stream:
         ahead = 0.0 if given is None else self._settings.prediction * self.clock.period
         rate = self._least(measured) if given is None else given
         self._note_speed(measured if given is None else given)
-        reliable = np.clip(rate, -limits.velocity, limits.velocity)
+        reliable = np.minimum(np.maximum(rate, -limits.velocity), limits.velocity)
         goal = point.q + ahead * reliable
         is_jump = self._jumps(T, point.q, limits)
-        path = self._played(path, now, [T + ahead], ahead, goal[None], reliable[None], is_jump)
+        path = self._played(path, now, [T + ahead], ahead, [goal], [reliable], is_jump)
         self._last = T, point.q, measured if given is None else given
         return path
 
@@ -194,7 +198,8 @@ class Stream:
         self._note_speed(rates[np.abs(rates).max(axis=1).argmax()])
         V = path.limits.velocity
         everywhere = np.ones(len(V), dtype=bool)
-        path = self._played(path, now, list(T + times), 0.0, q, np.clip(rates, -V, V), everywhere)
+        corners, reliable = (T + times).tolist(), list(np.clip(rates, -V, V))
+        path = self._played(path, now, corners, 0.0, list(q), reliable, everywhere)
         self._last = T + last, q[-1], rates[-1]
         return path
 
@@ -204,19 +209,19 @@ class Stream:
         now: int,
         times: list[float],
         ahead: float,
-        goals: Array,
-        rates: Array,
+        goals: list[Array],
+        rates: list[Array],
         is_jump: Array,
     ) -> StreamPath:
-        """Return the path with corners at points (k, n) of times T, which must be near to it.
+        """Return the path with corners at k points of times T, which must be near to it.
 
         Args:
             path: until now.
             now: ns.
             times: T of each, s.
             ahead: time by which they are extrapolated, s.
-            goals: (k, n) positions.
-            rates: (k, n) velocities of the stream.
+            goals: k positions (n,).
+            rates: k velocities (n,) of the stream.
             is_jump: (n,) joints for which nearness is demanded.
         """
         t, P = self.clock.seconds(now), self.clock.period
@@ -228,32 +233,43 @@ class Stream:
         delay = max(-W, self._delay() - ahead + P)
         if self.is_ahead:
             delay = min(delay, LARGEST_LATENESS)
+        corners = [T + delay for T in times]
+        path, first, late = self._joined(path, t, corners, spacing)
+        corners, goals, rates = corners[first:], goals[first:], rates[first:]
+        if late > 0:
+            corners[0] += late
+            goals[0] = goals[0] + rates[0] * late
+        lower, upper, *_ = path.limits
+        goals = [np.minimum(np.maximum(goal, lower), upper) for goal in goals]
+        if np.count_nonzero(is_jump):
+            expected = path.position + rates[0] * (corners[0] - path.end)
+            tolerance = np.where(is_jump, self._tolerance, np.inf)
+            names = self._model.joint_names
+            check_distance(goals[0], expected, tolerance, names, 'the reference is')
+        brakes = t + COAST * P + COAST_TIME
+        path = path.pruned(t)
+        for corner, goal, rate in zip(corners, goals, rates, strict=True):
+            path = path.towards(corner, goal, rate, brakes)
+        self.lag = delay + W
+        return path
+
+    def _joined(
+        self, path: StreamPath, t: float, corners: list[float], spacing: float
+    ) -> tuple[StreamPath, int, float]:
+        """Return the path where corners at some times go on, the first of them, and its delay [s].
+
+        Raises TrajectoryError if all of them are too late.
+        """
         near = 0.3 * spacing  # to the corner before
-        corners = np.array(times) + delay
         if self.is_ahead:
             path = path.truncated(min(path.end, max(t, corners[0] - spacing)))
-        first = min(int(np.searchsorted(corners, path.end + near)), len(times) - 1)
+        first = min(bisect_left(corners, path.end + near), len(corners) - 1)
         if path.end + near - corners[first] > spacing:
             path = path.truncated(t)  # what was planned before the period was known
         late = path.end + near - corners[first]
         if late > spacing:
             raise TrajectoryError(f'it arrived {late - near:.3f} s after the time to follow it')
-        if late > 0:
-            corners[first] += late
-            goals = goals.copy()
-            goals[first] += rates[first] * late
-        goals = np.clip(goals, path.limits.lower, path.limits.upper)
-        expected = path.position + rates[first] * (corners[first] - path.end)
-        tolerance = np.where(is_jump, self._tolerance, np.inf)
-        check_distance(
-            goals[first], expected, tolerance, self._model.joint_names, 'the reference is'
-        )
-        brakes = t + COAST * P + COAST_TIME
-        path = path.pruned(t)
-        for corner, goal, rate in zip(corners[first:], goals[first:], rates[first:], strict=True):
-            path = path.towards(float(corner), goal, rate, brakes)
-        self.lag = delay + W
-        return path
+        return path, first, late
 
     def _delay(self) -> float:
         """Return L [s], which changes slowly: a step of it is one of the velocity."""
@@ -268,22 +284,27 @@ class Stream:
     def _checked(self, points: Sequence[Waypoint], path: StreamPath) -> list[Waypoint]:
         """Return points in the turn of the path, if positions and velocities are possible."""
         model, limits = self._model, path.limits
-        most, still = np.array(state_bounds(model).speed), np.zeros(model.n)
+        lower, upper = position_limits(model, (limits.lower, limits.upper))
         found = []
         for point in points:
-            q = self._turns.nearest(point.q, path.position)
-            reference = Reference(q, still, still)
-            reasons = reference_violations(reference, model, (limits.lower, limits.upper))
-            if reasons or not np.isfinite(q).all():
+            q = self._turns.nearest(point.q, path.position) if self._turns.any else point.q
+            reasons = range_violations('position', q, lower, upper, model.joint_names)
+            if reasons or not all(map(math.isfinite, q.tolist())):
                 raise TrajectoryError('; '.join(reasons) or f'the position is {q}, not finite')
-            if point.qd is not None and not (np.abs(point.qd) <= most).all():
-                j = int(np.argmax(~(np.abs(point.qd) <= most)))
-                raise TrajectoryError(
-                    f'the velocity of joint {model.joint_names[j]!r} is {point.qd[j]:.6g}; '
-                    f'expected at most {most[j]:g}'
-                )
+            if point.qd is not None:
+                self._check_speed(point.qd)
             found.append(point._replace(q=q))
         return found
+
+    def _check_speed(self, qd: Array) -> None:
+        """Raise TrajectoryError if a velocity (n,) is impossible."""
+        model = self._model
+        most = state_bounds(model).speed
+        for name, value, bound in zip(model.joint_names, qd.tolist(), most, strict=True):
+            if not abs(value) <= bound:
+                raise TrajectoryError(
+                    f'the velocity of joint {name!r} is {value:.6g}; expected at most {bound:g}'
+                )
 
     def _measured_rate(self, T: float, q: Array) -> Array:
         """Return the velocity (n,) between the last message and this one; 0 for the first."""
@@ -309,8 +330,12 @@ class Stream:
         if self._last is None:
             return rate
         before = self._last[2]
-        least = np.sign(rate) * np.minimum(np.abs(rate), np.abs(before))
-        return np.where(rate * before > 0, least, 0.0)
+        return np.array(
+            [
+                min(a, b) if a > 0 < b else max(a, b) if a < 0 > b else 0.0
+                for a, b in zip(rate.tolist(), before.tolist(), strict=True)
+            ]
+        )
 
     def _jumps(self, T: float, q: Array, limits: StreamLimits) -> Array:
         """Return which joints (n,) are further from the last message than they can move."""
@@ -326,7 +351,7 @@ class Stream:
         V = velocity_limit(self._model)
         beyond = np.abs(rate) > V * (1 + TOLERANCE)
         self.beyond = ''
-        if beyond.any():
+        if np.count_nonzero(beyond):
             j = int(np.argmax(np.abs(rate) / V))
             self.beyond = (
                 f'joint {self._model.joint_names[j]!r} of the stream moves at {rate[j]:.3g}; its '

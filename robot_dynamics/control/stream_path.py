@@ -25,35 +25,26 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.control.limits import acceleration_limit, position_limits, velocity_limit
+from robot_dynamics.control.stream_programs import StreamPrograms, stream_programs
 from robot_dynamics.control.trajectory import Reference
+from robot_dynamics.core.algorithms.stream_polyline import BRAKE, Slopes, StreamLimits
 from robot_dynamics.core.model.robot_model import RobotModel
 
-BRAKE = 0.7  # of A: deceleration towards a corner beyond reach, and to rest
-RESOLUTION = 1e-9  # rad or m: no slope follows from a smaller distance, such as rounding
 ROUNDING = 1e-6  # of the number of segments in a window
 INSTANT = 1e-9  # s: times that differ by less are equal
 STEP = 0.01  # s, between the corners of a deceleration
 
 
-class StreamLimits(NamedTuple):
-    """Limits of the reference: (n,) each."""
-
-    lower: Array
-    upper: Array
-    velocity: Array  # V
-    acceleration: Array  # A
-
-    @classmethod
-    def of(cls, model: RobotModel, *present: Array) -> StreamLimits:
-        """Return the limits of a robot, extended to positions (n,) that are beyond them."""
-        lower, upper = position_limits(model, present)
-        return cls(lower, upper, velocity_limit(model), acceleration_limit(model))
+def stream_limits(model: RobotModel, *present: Array) -> StreamLimits:
+    """Return the limits of a robot, extended to positions (n,) that are beyond them."""
+    lower, upper = position_limits(model, present)
+    return StreamLimits(lower, upper, velocity_limit(model), acceleration_limit(model))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +72,7 @@ class StreamPath:
     asked: float
     brakes: float
     rate: Array
-    duration: float = float('inf')
+    duration: ClassVar[float] = math.inf
 
     @classmethod
     def begin(
@@ -99,9 +90,10 @@ class StreamPath:
         m1, m2 = qd - change, qd + change
         # q = p - W (m1 + 5 m2) / 6 at the end of the history
         p = W * (m1 + 5 * m2) / 6
-        first = np.stack([0 * p, 0 * p, p - W * (m1 + m2), m1])
-        second = _moved(first, W, m2)
-        corners = np.stack([first, second, _moved(second, W, m2)])
+        first = np.concatenate([0 * p, 0 * p, p - W * (m1 + m2), m1])
+        after, d = stream_programs(len(p)).corner_after, np.array([W])
+        second = after(first, m2, d)
+        corners = np.stack([first, second, after(second, m2, d)]).reshape(3, 4, -1)
         times = [time - 2 * W, time - W, time]
         return cls(limits, W, start.q, times, corners, time, time, time, 0 * qd)
 
@@ -110,21 +102,24 @@ class StreamPath:
     def sample(self, t: float) -> Reference:
         """Return the reference at a time [s], which is not before the last corner was added."""
         path = self.until(t)
-        W, rows = path.window, []
-        weights: tuple[list[float], ...] = [], [], []
-        for k, c in enumerate((1.0, -2.0, 1.0)):
-            x = t - k * W
-            i = max(0, bisect_right(path.times, x) - 1)
-            d = x - path.times[i]
+        W, times, rows, after = path.window, path.times, [], []
+        for x in (t, t - W, t - 2 * W):
+            i = max(0, bisect_right(times, x) - 1)
             rows.append(i)
-            # S2, S1, p after the time d
-            h, c = d * d / 2, c / (W * W)
-            weights[0].extend((c, c * d, c * h, c * h * d / 3))
-            weights[1].extend((0.0, c, c * d, c * h))
-            weights[2].extend((0.0, 0.0, c, c * d))
-        n = len(path.origin)
-        q, qd, qdd = np.array(weights) @ path.corners.take(rows, axis=0).reshape(12, n)
-        return Reference(path.origin + q, qd, qdd)
+            after.append(x - times[i])
+        return path._programs.mean_of_mean(
+            path.corners.take(rows, axis=0).reshape(-1),
+            path.origin,
+            np.array(after),
+            np.array([W]),
+        )
+
+    @property
+    def position(self) -> Array:
+        """Position (n,) of p at its end."""
+        corner = self.corners[-1]
+        position: Array = self.origin + corner[2] + corner[3] * (self.end - self.times[-1])
+        return position
 
     @property
     def slope(self) -> Array:
@@ -133,11 +128,8 @@ class StreamPath:
         return slope
 
     @property
-    def position(self) -> Array:
-        """Position (n,) of p at its end."""
-        _, _, p, w = self.corners[-1]
-        position: Array = self.origin + p + w * (self.end - self.times[-1])
-        return position
+    def _programs(self) -> StreamPrograms:
+        return stream_programs(len(self.origin))
 
     def rests(self, t: float) -> bool:
         """Return whether the reference is at rest from a time [s] on, without another corner."""
@@ -167,38 +159,33 @@ class StreamPath:
             rate: (n,) velocity of the stream there, with which p approaches if it is behind.
             brakes: time from when on p decelerates without another corner, s.
         """
-        whole, way = t - self.end, self._way(goal)
-        low, high = self._slopes(whole)
-        w = way / whole
-        if not self._is_beyond(w, low, high, rate).any():
-            path = self._goes_on(w, whole)
-        else:
-            path = self._approaches(whole, goal, rate)
-        return replace(path, end=t, asked=t, brakes=brakes, rate=rate)
-
-    def _approaches(self, whole: float, goal: Array, rate: Array) -> StreamPath:
-        """Return the path towards a corner beyond reach; slopes can change once in each window."""
-        path, pieces = self, max(1, math.floor(whole / self.window + ROUNDING))
-        h = whole / pieces
-        for left in whole - h * np.arange(pieces):
-            way = path._way(goal)
-            low, high = path._slopes(h)
-            w = way / left
-            behind = self._is_beyond(w, low, high, rate)
-            w = np.where(behind, rate + path._approach(way - rate * left, h), w)
-            path = path._goes_on(np.clip(w, low, high), h)
+        whole = t - self.end
+        pieces = max(1, math.floor(whole / self.window + ROUNDING))
+        slopes = self._next_slopes(goal, rate, whole, whole)
+        if pieces == 1 or slopes.excess[0] <= 0:
+            return self._goes_on(slopes.towards, t, t, brakes, rate)
+        # A corner beyond reach: slopes can change once in each window.
+        path, h, begin = self, whole / pieces, self.end
+        for k in range(1, pieces + 1):
+            slopes = path._next_slopes(goal, rate, h, t - path.end)
+            end = t if k == pieces else begin + k * h
+            path = path._goes_on(slopes.towards, end, t, brakes, rate)
         return path
 
-    def _is_beyond(self, w: Array, low: Array, high: Array, rate: Array) -> Array:
-        """Return which joints (n,) cannot take a slope, or not the stream's velocity after it."""
-        most = self.limits.acceleration * self.window
-        beyond: Array = (w < low) | (w > high) | (np.abs(w - rate) > most)
-        return beyond
-
-    def _way(self, goal: Array) -> Array:
-        """Return the way (n,) from the end of p to a position; 0 if it is rounding."""
-        way = goal - self.position
-        return np.where(np.abs(way) > RESOLUTION, way, 0.0)
+    def _next_slopes(self, goal: Array, rate: Array, h: float, left: float) -> Slopes:
+        """Return the slopes of a segment of length h [s], of the time that is left to a goal."""
+        W = self.window
+        first = max(0, bisect_right(self.times, self.end - W) - 1)
+        slopes = self.corners[first:, 3]  # of the last W
+        return self._programs.next_slopes(
+            self.position,
+            goal,
+            rate,
+            np.minimum.reduce(slopes),
+            np.maximum.reduce(slopes),
+            *self.limits,
+            np.array([h, left, W, math.ceil(W / h - ROUNDING)]),
+        )
 
     def pruned(self, now: float) -> StreamPath:
         """Return the path without corners that have no effect from a time [s] on.
@@ -209,14 +196,22 @@ class StreamPath:
         first = max(0, bisect_right(self.times, now - 2 * self.window) - 1)
         if not first:
             return self
-        times, corners = self.times[first:], self.corners[first:].copy()
-        past = np.array(times)[:, None] - times[0]
-        S2, S1, p = corners[0, :3].copy()
-        # Differences over equal windows do not change by a line, and q by p alone.
-        corners[:, 0] -= S2 + S1 * past + p * past**2 / 2
-        corners[:, 1] -= S1 + p * past
-        corners[:, 2] -= p
-        return replace(self, origin=self.origin + p, times=times, corners=corners)
+        times, corners = self.times[first:], self.corners[first:]
+        begin, rows = times[0], corners.reshape(len(times), -1)
+        counted = self._programs.counted_from(
+            rows, rows[0], np.array([[time - begin] for time in times])
+        )
+        return StreamPath(
+            self.limits,
+            self.window,
+            self.origin + corners[0, 2],
+            times,
+            counted.reshape(corners.shape),
+            self.end,
+            self.asked,
+            self.brakes,
+            self.rate,
+        )
 
     def truncated(self, now: float) -> StreamPath:
         """Return the path whose p is determined until a time [s] alone; `end` is not before it."""
@@ -239,51 +234,21 @@ class StreamPath:
 
     def _turned(self, w: Array, h: float) -> StreamPath:
         """Return the path that goes on for a time h [s], as near to a slope (n,) as allowed."""
-        return self._goes_on(np.clip(w, *self._slopes(h)), h)
+        low, high, _, _ = self._next_slopes(self.position, w, h, h)
+        w = np.minimum(np.maximum(w, low), high)
+        return self._goes_on(w, self.end + h, self.asked, self.brakes, self.rate)
 
-    def _goes_on(self, w: Array, h: float) -> StreamPath:
-        """Return the path that goes on for a time h [s] with a slope (n,)."""
-        end = self.end + h
-        if np.array_equal(w, self.slope):
-            return replace(self, end=end)
-        corner = _moved(self.corners[-1], self.end - self.times[-1], w)
-        return replace(
-            self,
-            times=[*self.times, self.end],
-            corners=np.concatenate([self.corners, corner[None]]),
-            end=end,
+    def _goes_on(
+        self, w: Array, end: float, asked: float, brakes: float, rate: Array
+    ) -> StreamPath:
+        """Return the path that goes on to a time `end` [s] with a slope (n,)."""
+        times, corners = self.times, self.corners
+        if w.tolist() != self.slope.tolist():
+            corner = self._programs.corner_after(
+                corners[-1].reshape(-1), w, np.array([self.end - times[-1]])
+            )
+            times = [*times, self.end]
+            corners = np.concatenate([corners, corner.reshape(1, 4, -1)])
+        return StreamPath(
+            self.limits, self.window, self.origin, times, corners, end, asked, brakes, rate
         )
-
-    def _slopes(self, h: float) -> tuple[Array, Array]:
-        """Return the least and largest slope (n,) of the next segment, of length h [s]."""
-        lower, upper, V, A = self.limits
-        W, p = self.window, self.position
-        first = max(0, bisect_right(self.times, self.end - W) - 1)
-        last = self.corners[first:, 3]  # slopes of the last W
-        least = np.maximum(last.max(axis=0) - A * W, -V)
-        most = np.minimum(last.min(axis=0) + A * W, V)
-        low, high = np.clip(self._approach(np.stack([lower - p, upper - p]), h), least, most)
-        return low, high
-
-    def _approach(self, way: Array, h: float) -> Array:
-        """Return the slope for a time h [s] with which p can still stop after a way (..., n)."""
-        # Slopes change by at most A W in the segments that a window touches.
-        segments = math.ceil(self.window / h - ROUNDING)
-        k = BRAKE * self.limits.acceleration * self.window / (segments * h)
-        size = np.abs(way)
-        return np.sign(way) * np.minimum(
-            np.sqrt((k * h / 2) ** 2 + 2 * k * size) - k * h / 2, size / h
-        )
-
-
-def _moved(corner: Array, d: float, w: Array) -> Array:
-    """Return the corner (4, n) a time d [s] after another, with the slope w (n,)."""
-    S2, S1, p, m = corner
-    return np.stack(
-        [
-            S2 + S1 * d + p * d**2 / 2 + m * d**3 / 6,
-            S1 + p * d + m * d**2 / 2,
-            p + m * d,
-            w,
-        ]
-    )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import robot_dynamics as rd
-from robot_dynamics.control import Gains, Reference, Trajectory, feedforward
+from robot_dynamics.control import Gains, Reference, Trajectory, feedforward, stream_programs
 from robot_dynamics.control.control_loop import REPEATED_CALLS
 from robot_dynamics.control.loop_settings import LoopSettings
 from robot_dynamics.control.spline import Waypoint
@@ -184,6 +184,37 @@ def test_a_trajectory_is_followed_to_its_end():
     half = run.states(51, target=motion)
     np.testing.assert_allclose(half.q, (Q + end) / 2, atol=1e-9)
     np.testing.assert_allclose(run.states(60).q, end, atol=1e-12)
+
+
+def test_a_trajectory_in_every_call_is_followed_once():
+    motion = Trajectory(NAMES, [0.0, 0.3], [Q, shifted(0.05)], [STILL, STILL])
+    once, every = Run(), Run()
+    for k in range(150):
+        first = once.states(1, target=motion if k == 30 else None)
+        again = every.states(1, target=motion if k >= 30 else None)
+        for a, b in zip(first, again, strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert every.loop.doing == 'holding'
+    np.testing.assert_allclose(again.q, shifted(0.05), atol=1e-12)
+    # Back, and again after a call without it
+    back = Trajectory(NAMES, [0.3], [Q], [STILL])
+    every.states(80, target=back)
+    assert every.states(1, target=motion).q[0] == Q[0]
+    assert every.loop.doing == 'following a trajectory of 0.3 s'
+
+
+def test_a_trajectory_in_every_call_stays_stopped():
+    motion = Trajectory(NAMES, [0.0, 1.0], [Q, shifted(0.05)], [STILL, STILL])
+    run = Run()
+    for k in range(300):
+        if k == 100:
+            run.loop.stop()
+        command = run.states(1, target=motion)
+    assert run.loop.doing == 'holding'
+    assert Q[0] < command.q[0] < shifted(0.04)[0]
+    run.states(1)
+    run.states(1, target=motion)
+    assert run.loop.doing == 'following a trajectory of 1 s'
 
 
 def test_an_arm_is_led_by_hand():
@@ -435,6 +466,7 @@ def test_a_stop_leaves_out_the_stream_that_goes_on():
 @pytest.mark.parametrize('law', ['feedforward', 'pd_plus', 'gravity_only', 'joint_impedance'])
 def test_nothing_is_compiled_by_a_command(law, monkeypatch):
     """The first command would be late otherwise, and the second one find a gap."""
+    stream_programs.stream_programs.cache_clear()
     arm = rd.Dynamics(replace(MODEL, name='another arm'))
     settings = LoopSettings(feedback='loop' if law == 'joint_impedance' else 'drive')
     loop = rd.ControlLoop(arm, law, kp=KP, kd=KD, damping=DAMPING, settings=settings)
@@ -443,6 +475,7 @@ def test_nothing_is_compiled_by_a_command(law, monkeypatch):
         raise AssertionError('a program is compiled')
 
     monkeypatch.setattr(Programs, 'compiled', compiled)
+    monkeypatch.setattr(stream_programs, 'compile_program', compiled)
     with pytest.raises(AssertionError, match='a program is compiled'):
         rd.Dynamics(replace(MODEL, name='a third arm')).gravity_torque(Q)
     for k in range(30):

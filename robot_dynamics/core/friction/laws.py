@@ -166,9 +166,9 @@ def sliding_level(coefficients: Mapping[str, Scalar], qd: Scalar, tau: Scalar) -
         qd: velocity, rad/s or m/s.
         tau: torque of the rigid-body model, N m or N.
     """
-    level = 0.0
+    level = coefficients.get('coulomb', 0.0)
     for term, coefficient in coefficients.items():
-        if term != 'viscous' and not is_zero(coefficient):
+        if term not in ('viscous', 'coulomb') and not is_zero(coefficient):
             level = level + coefficient * level_factor(term, qd, tau)
     return level
 
