@@ -566,7 +566,7 @@ class ReferenceFollower:
             return ''
         self.motion = motion._replace(name=STOPPING)
         if stream.refused:
-            return f'the stream of references is refused: {stream.refused}'
+            return f'the stream of references is rejected: {stream.refused}'
         return 'the stream of references has stopped'
 
     def _path_violation(self, motion: ReferenceMotion, state: JointReading) -> str:

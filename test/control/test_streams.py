@@ -181,7 +181,7 @@ def test_a_jump_within_the_tolerance_is_a_way_and_one_beyond_it_waits(side, join
         assert f"the reference is at {step[joint]:g} for joint '{name}'" in arm.rejected[0]
         assert 'it must be within 0.1' in arm.rejected[0]
         assert len(arm.dropped) == 1
-        assert arm.dropped[0].startswith('the stream of references is refused: ')
+        assert arm.dropped[0].startswith('the stream of references is rejected: ')
         assert name in arm.dropped[0]
         np.testing.assert_array_equal(arm.q, 0.0)
         # One that is near the path begins a new stream.

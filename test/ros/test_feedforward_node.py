@@ -351,7 +351,7 @@ def test_a_reference_that_jumps_waits_and_then_the_stream_is_refused(graph):
         sender.state()
     assert sender.counts['reference rejected'] == 40
     sender.robot.wait_for_event("the reference is at 0.4 for joint 'shoulder', which is at 0.1")
-    sender.robot.wait_for_event('the stream of references is refused: ')
+    sender.robot.wait_for_event('the stream of references is rejected: ')
     np.testing.assert_array_equal(sender.follower.present.q, Q)
     assert sender.send(trajectory(point(0.0, Q[::-1])))
 
