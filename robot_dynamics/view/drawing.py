@@ -50,7 +50,6 @@ LAYERS = {
 }
 HEAD_LENGTH = 0.05  # of the reach, of a straight arrow
 BETWEEN = 1.5  # height of such a picture to its width
-FROM = np.array([0.72, -0.62, 0.31])  # direction of the camera from the robot, about unit length
 FLAT = 1e-4  # of the reach: half-axis of a flat ellipsoid
 Rgb = tuple[int, int, int]
 ELLIPSOID: Rgb = (96, 125, 170)
@@ -314,7 +313,7 @@ class Drawing:
         camera.look_at = self._sizes.box.mean(axis=0)
         # The ball fills the picture between the panels of a wide window
         distance = BETWEEN * self._sizes.radius / np.sin(camera.fov / 2)
-        camera.position = camera.look_at + distance * FROM
+        camera.position = camera.look_at + distance * self._sizes.view
 
     def _parent(self, body: int) -> str:
         return f'/robot/{body}' if body >= 0 else '/robot/base'
