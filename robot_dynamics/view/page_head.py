@@ -28,6 +28,7 @@ STYLE = f"""
 .mantine-Slider-root + .mantine-NumberInput-root {{width: 4rem !important}}
 .mantine-Slider-mark {{display: none}}
 .mantine-Slider-markLabel {{margin-top: 8px; line-height: 1}}
+[data-mantine-color-scheme=dark] :is(.rd, [data-contact]) {{filter: brightness(1.4)}}
 @media (max-width: {SMALL - 0.02}px) {{
     div:has(> {SHEET}) {{flex-direction: column}}
     div:has(> {SHEET}) > [style*="flex-grow: 1"] {{height: 0 !important}}
