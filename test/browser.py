@@ -81,6 +81,25 @@ class Browser:
         self.driver.get(url)
         self.until(lambda: self.torques(), 'the torques')
 
+    def size(self, width, height):
+        """Show pages in a viewport of these pixels."""
+        self.driver.execute_cdp_cmd(
+            'Emulation.setDeviceMetricsOverride',
+            {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': width < 600},
+        )
+
+    def prefer(self, scheme):
+        """Prefer a colour scheme, 'light' or 'dark', as the settings of a system do."""
+        media = [{'name': 'prefers-color-scheme', 'value': scheme}]
+        self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {'features': media})
+
+    def boxes(self, selector):
+        """Return [left, top, right, bottom] (k, 4) of the visible elements, px."""
+        script = """return [...document.querySelectorAll(arguments[0])]
+            .filter(e => e.checkVisibility() && e.getClientRects().length)
+            .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])"""
+        return np.array(self.driver.execute_script(script, selector), float).reshape(-1, 4)
+
     def close(self):
         self.driver.quit()
         self._profile.cleanup()
@@ -158,6 +177,14 @@ class Browser:
         self._with_input(
             label, 0, lambda box: self.driver.execute_script('arguments[0].click()', box)
         )
+
+    def choose(self, label, option):
+        """Choose an option of a menu."""
+        self._with_input(label, 0, lambda box: box.click())
+        script = """const found = [...document.querySelectorAll('[role=option]')]
+            .find(e => e.textContent.trim() === arguments[0] && e.checkVisibility());
+            found?.click(); return Boolean(found)"""
+        self.until(lambda: self.driver.execute_script(script, option), f'the option {option}')
 
     def point(self, x, y):
         """Move the pointer to a place of the scene."""

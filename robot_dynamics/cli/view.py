@@ -202,6 +202,7 @@ def _recorded(options: argparse.Namespace) -> ViewSource:
         effort = scale * efforts_of(recording) - drives.offset
         recording = drives.aligned(replace(recording, effort=effort))
         playback = Playback(recording, given['cutoff'], given['effort_gravity_compensated'])
+    state = replace(state, q=playback.motion(0)[0])  # the camera suits the first posture
     if UNSTATED in recording.notes:
         print(f'note: {UNSTATED}', file=sys.stderr)
     urdf = bag.description if options.robot is None else robot_text(options)

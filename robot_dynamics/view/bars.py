@@ -7,7 +7,7 @@ Also the contact that a momentum observer finds, in words.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -50,9 +50,10 @@ STYLE = (
     'overflow:hidden}'
     '.rd .s{font-weight:600}'
     '.rd .s .t{height:10px}'
-    '.rd .s :first-child{color:inherit!important}'
+    '.rd .k :first-child{color:inherit!important}'
     '.rd .t i{position:absolute;top:0;bottom:0;border-radius:1px}'
     '.rd .t b{position:absolute;top:0;bottom:0;left:50%;width:1px;background:rgba(128,128,128,.8)}'
+    '.rd.l{display:flex;flex-wrap:wrap;gap:2px 6px}'
     '.rd a{color:inherit;text-decoration:underline dotted}'
     '.rd summary{cursor:pointer;margin:3px 0}'
     '.rd dt{font-weight:600;margin-top:4px}'
@@ -138,6 +139,27 @@ def contact_html(state: ViewState) -> str:
     return f'<div style="{CONTACT}" data-contact>{"".join(lines)}</div>' if lines else ''
 
 
+def plot_legend_html(
+    time: float, mark: str, values: Mapping[str, tuple[str, float]], unit: str
+) -> str:
+    """Return the legend of a plot: the present time [s] in the colour `mark`, and the values then.
+
+    Args:
+        time: s.
+        mark: colour of the line at the present time.
+        values: colour and value of each curve, by its name.
+        unit: of the values.
+    """
+    curves = ''.join(
+        f'<span><b style="color:{colour}">━ {name}</b> {_signed(value)}</span>'
+        for name, (colour, value) in values.items()
+    )
+    return (
+        f'{STYLE}<div class="rd l" data-legend>{curves}<span>{unit}</span>'
+        f'<span style="color:{mark}">│ {time:.2f} s</span></div>'
+    )
+
+
 def _wrench(one: External) -> str:
     moment, force = (float(np.linalg.norm(part)) for part in (one.wrench[:3], one.wrench[3:]))
     return f'{force:.1f} N and {moment:.1f} N m at {escape(one.frame)}'
@@ -161,9 +183,10 @@ def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
         for term, symbol, value, visible in zip(TERMS, SYMBOLS, bar.terms, shown, strict=True)
         if visible and not all(map(_is_small, values))
     ]
-    motor = [_row(bar, 'motor', 'τ model', MOTOR, bar.motor, ' s')]
+    sums = [_row(bar, 'motor', 'τ model', MOTOR, bar.motor, ' s k')]
+    if bar.measured is not None:
+        sums.append(_row(bar, 'measured', 'τ meas.', MEASURED, bar.measured, ' s'))
     others = (
-        ('measured', 'τ meas.', MEASURED, bar.measured),
         ('estimated', 'ext. est.', COLOURS['estimated'], bar.estimated),
         ('true', 'ext. true', COLOURS['true'], bar.true),
     )
@@ -172,7 +195,8 @@ def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
         for term, symbol, colour, value in others
         if value is not None
     ]
-    lines = ''.join([*(motor if rows else ()), *(_row(bar, *row) for row in rows)])
+    shows_sums = rows or bar.measured is not None
+    lines = ''.join([*(sums if shows_sums else ()), *(_row(bar, *row) for row in rows)])
     return f'<div data-joint="{name}">{head}{lines}</div>'
 
 

@@ -50,13 +50,13 @@ LAYERS = {
 }
 HEAD_LENGTH = 0.05  # of the reach, of a straight arrow
 BETWEEN = 1.5  # height of such a picture to its width
-FROM = np.array([0.72, -0.62, 0.31])  # direction of the camera from the robot, about unit length
 FLAT = 1e-4  # of the reach: half-axis of a flat ellipsoid
 Rgb = tuple[int, int, int]
 ELLIPSOID: Rgb = (96, 125, 170)
 COM: Rgb = (245, 196, 0)
 PAYLOAD: Rgb = (200, 80, 190)
-GRAVITY: Rgb = (70, 70, 76)
+GRAVITY: Rgb = (120, 124, 134)
+LINES: Rgb = (128, 132, 140)
 MANIPULABILITY: Rgb = (40, 170, 190)
 TIP_INERTIA: Rgb = (225, 120, 60)
 
@@ -83,7 +83,7 @@ class Drawing:
         self._ellipsoids = self._add_inertia_ellipsoids()
         self._coms = self._add_coms()
         self._rings = self._add_rings()
-        self._skeleton = self._lines('/skeleton', np.zeros((1, 2, 3)), (60, 64, 72), 0.012)
+        self._skeleton = self._lines('/skeleton', np.zeros((1, 2, 3)), LINES, 0.012)
         self._torques = [self._add_arrows(j) for j in range(model.n)]
         self._gravity = self._arrows('/gravity', np.zeros((1, 2, 3)), GRAVITY, 0.007)
         self._gravity_label = self._scene.add_label('/gravity/label', 'gravity')
@@ -306,15 +306,18 @@ class Drawing:
             infinite_grid=True,
             fade_distance=6 * reach,
             fade_strength=1.5,
-            cell_color=(214, 218, 224),
-            section_color=(178, 184, 194),
+            # Thin lines are transparent: of this grey, they suit a light and a dark page.
+            cell_color=LINES,
+            section_color=LINES,
+            cell_thickness=0.45,
+            section_thickness=0.8,
             shadow_opacity=0.18,
         )
         camera = self._server.initial_camera
         camera.look_at = self._sizes.box.mean(axis=0)
         # The ball fills the picture between the panels of a wide window
         distance = BETWEEN * self._sizes.radius / np.sin(camera.fov / 2)
-        camera.position = camera.look_at + distance * FROM
+        camera.position = camera.look_at + distance * self._sizes.view
 
     def _parent(self, body: int) -> str:
         return f'/robot/{body}' if body >= 0 else '/robot/base'

@@ -21,7 +21,7 @@ FOLLOWING = 6  # frames between updates of the sliders during a motion
 STEPS = 500  # of a slider
 DEGREES = 2  # decimals of angles in degrees
 ANGLE = {False: 'rad', True: '°'}
-HOME, REST = 'home', 'at rest'
+HOME, REST, SET = 'home', 'at rest', 'Set posture'
 TITLES = {'position': 'Positions', 'velocity': 'Velocities', 'acceleration': 'Accelerations'}
 RATES = {'position': '', 'velocity': '/s', 'acceleration': '/s²'}
 
@@ -47,18 +47,25 @@ class JointControls:
         self._home = page.session.state.q
         self._fall = self._gui.add_button('Let it fall', hint='motors off, friction on')
         self._fall.on_click(page.on(lambda _: self._fall_or_stop()))
-        reset = self._gui.add_button_group('reset', (HOME, REST), hint='posture, velocities')
+        self._add_sliders('position')
+        with self._gui.add_folder('Posture'):
+            self._add_posture()
+        for quantity in MOTIONS[1:]:
+            self._add_sliders(quantity)
+
+    def _add_posture(self) -> None:
+        page, gui = self._page, self._gui
+        self._posture = gui.add_text('posture', '', hint='positions of all joints')
+        # One button in a group is outlined: less than the button above.
+        button = gui.add_button_group('', (SET,))
+        button.on_click(page.on(lambda _: self._move(self._with_posture)))
+        reset = gui.add_button_group('reset', (HOME, REST), hint='posture, velocities')
         reset.on_click(page.on(self._reset))
-        drag = self._gui.add_checkbox('drag the tip', False, hint='by inverse kinematics')
+        drag = gui.add_checkbox('drag the tip', False, hint='by inverse kinematics')
         drag.on_update(page.on(lambda box: page.drawing.show_tip_handle(bool(box.value))))
         page.drawing.on_tip_drag(self._drag_tip)
-        degrees = self._gui.add_checkbox('degrees', False)
+        degrees = gui.add_checkbox('degrees', False)
         degrees.on_update(page.on(lambda box: self._show_degrees(bool(box.value))))
-        self._posture = self._gui.add_text('posture', '', hint='positions of all joints')
-        button = self._gui.add_button('Set posture', color='gray')
-        button.on_click(page.on(lambda _: self._move(self._with_posture)))
-        for quantity in MOTIONS:
-            self._add_sliders(quantity)
 
     def show(self, state: ViewState) -> None:
         """Set the controls to a state; during a fall a few times per second."""

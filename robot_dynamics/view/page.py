@@ -86,11 +86,10 @@ class Page:
         panel = self.gui.add_panel()
         with panel.add_tab('Joint torques'):
             self.gui.add_html(legend_html())
-            self._tip = self.gui.add_html('')
             self._bars = self.gui.add_html('')
+            self._tip = self.gui.add_html('')
         panel.dock_left()
-        panel.set_width(290)
-        panel.expand()  # on a phone, where it is a section below the controls
+        panel.set_width(290)  # expanded; in the sheet of a small page, a section that is folded
 
     def show(self, state: ViewState, scene: Scene) -> None:
         """Show a state in all browsers."""

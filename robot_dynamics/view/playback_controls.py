@@ -28,16 +28,16 @@ class PlaybackControls:
         """Add the controls to the present tab of a page."""
         gui, playback = page.gui, self._playback
         self._page, self._session = page, page.session
-        gui.add_markdown(code(self._name))
         self._button = gui.add_button('Play')
         self._time = gui.add_slider(
             'time [s]', min=0.0, max=playback.duration, step=0.01, initial_value=0.0
         )
+        self._plot = TorquePlot(page, playback)
         speed = gui.add_dropdown('speed', list(SPEEDS), initial_value='1')
+        gui.add_markdown(code(self._name))
         self._button.on_click(page.on(lambda _: self._toggle()))
         self._time.on_update(page.on(self._seek))
         speed.on_update(page.on(self._set_speed))
-        self._plot = TorquePlot(page, playback)
 
     def show(self, state: ViewState) -> None:
         """Show the time a few times per second."""

@@ -40,6 +40,10 @@ THICK = 1.8  # the arrow of the sum, to the others
 FULL_LENGTH = 0.4  # of the reach: arrow of a force at the effort limit
 VISIBLE = 0.02  # of the effort limit: smaller torques have no arrow; of the reach: shorter forces
 MAGNIFIED = 3.0  # arrows of estimated and true forces, to that of the force set in the page
+FROM = np.array([0.72, -0.62, 0.31])  # direction of the camera from a robot without a plane
+STRAIGHT = 0.1  # extent of a robot across its line to that along it: below, it has no plane
+TILT = 0.4  # of the camera from the normal of the plane towards FROM
+ELEVATIONS = np.radians([18.0, 55.0])  # lowest and highest, of the camera
 POSTURES = 32  # random ones, for the size of torques without an effort limit
 SMALLEST = 1e-9
 
@@ -84,27 +88,47 @@ class Proportions:
         full: (n,) torque drawn as a full arc: the effort limit, or the largest gravity torque of
             random postures where there is none.
         box: (2, 3) corners around the joints, frames and centres of mass of the first posture, m.
+        view: (3,) unit vector from the robot to the camera in the first picture.
     """
 
     reach: float
     full: Array
     box: Array
+    view: Array
 
     @classmethod
     def of(cls, arm: Dynamics, q: Array) -> Proportions:
         """Return the proportions of a robot that is shown first at the positions q (n,)."""
         model, limit = arm.model, arm.model.effort_limit
-        points = np.concatenate(
-            [frame_origins(model, q), com_positions(model, body_poses(model, q))]
-        )
+        origins = frame_origins(model, q)
+        points = np.concatenate([origins, com_positions(model, body_poses(model, q))])
         box = np.stack([points.min(axis=0), points.max(axis=0)])
         full = np.where(np.isfinite(limit), limit, _usual_torque(arm))
-        return cls(reach(model, q), full, box)
+        return cls(reach(model, q), full, box, view_direction(origins))
 
     @property
     def radius(self) -> float:
         """Radius of a ball about the first posture, m."""
         return float(np.linalg.norm(self.box[1] - self.box[0]) / 2 + AROUND * self.reach)
+
+
+def view_direction(points: Array) -> Array:
+    """Return the unit vector (3,) from a robot to a camera that sees the plane of its points.
+
+    The plane is that of best fit; an area in it keeps at least half of its size in the picture.
+
+    Args:
+        points: (k, 3) origins of the frames, m, z upwards.
+    """
+    # Principal axes: the last right singular vector is the normal of the plane of best fit.
+    _, extent, axes = np.linalg.svd(points - points.mean(axis=0))
+    normal = axes[2] if extent[1] > STRAIGHT * extent[0] else FROM
+    # The side of the usual camera, and from above
+    side = 1.0 if normal @ FROM + normal[2] >= 0 else -1.0
+    x, y, z = side * normal + TILT * FROM
+    azimuth, elevation = np.arctan2(y, x), np.clip(np.arctan2(z, np.hypot(x, y)), *ELEVATIONS)
+    across = np.cos(elevation)
+    return np.array([across * np.cos(azimuth), across * np.sin(azimuth), np.sin(elevation)])
 
 
 def _usual_torque(arm: Dynamics) -> Array:
@@ -239,7 +263,9 @@ def force_of_arrow(start: Array, end: Array, state: ViewState, sizes: Proportion
 
 def gravity_arrow(state: ViewState, sizes: Proportions) -> Array:
     """Return the arrow (2, 3) of gravity, left of the robot in the first picture."""
-    start = sizes.box.mean(axis=0) + sizes.radius * np.array([-0.62, -0.73, 0.45])
+    left = np.cross(sizes.view, [0.0, 0.0, 1.0])
+    place = 0.95 * left / np.linalg.norm(left) + np.array([0.0, 0.0, 0.45])
+    start = sizes.box.mean(axis=0) + sizes.radius * place
     return np.stack([start, start + 0.5 * sizes.radius / 9.81 * np.array(state.load.gravity)])
 
 

@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.extras import needed
+from robot_dynamics.view.page_head import with_head
 
 
 class ServerError(RobotDynamicsError):
@@ -107,7 +108,7 @@ def _serving_only(names: Collection[str]) -> Iterator[None]:
         def process(connection: Any, request: Any) -> Any:
             reason = refusal(request.headers, names)
             if reason is None:
-                return process_request(connection, request)
+                return _with_head(process_request(connection, request))
             return connection.respond(HTTPStatus.FORBIDDEN, f'{reason}\n')
 
         checked.append(process)
@@ -120,6 +121,16 @@ def _serving_only(names: Collection[str]) -> Iterator[None]:
         sockets.serve = serve  # type: ignore[misc]
     if not checked:
         raise ServerError('this viser serves its page in another way; expected viser>=1.1,<1.2')
+
+
+def _with_head(response: Any) -> Any:
+    """Return a response of viser, its page with the head of `page_head`; None for a web socket."""
+    if response is not None and response.headers.get('Content-Type', '').startswith('text/html'):
+        compressed = response.headers.get('Content-Encoding') == 'gzip'
+        response.body = with_head(response.body, compressed)
+        del response.headers['Content-Length']
+        response.headers['Content-Length'] = str(len(response.body))
+    return response
 
 
 class _OneLine(logging.Handler):

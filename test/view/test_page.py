@@ -28,6 +28,8 @@ from robot_dynamics.view.viewed_motion import Fall, Follow
 
 pytest.importorskip('viser')
 
+SET_POSTURE = ''  # the label of the group of one button
+
 
 def page_of(model, controls=None):
     """Return the page of a model, by default with the controls of its joints."""
@@ -151,7 +153,7 @@ def test_both_ends_of_every_slider_are_accepted():
             for end in (slider.min, slider.max):
                 shown.set(slider, end)
                 assert (shown.error, slider.value) == ('', end)
-        (text,), (button,) = shown.control('posture'), shown.control('Set posture')
+        (text,), (button,) = shown.control('posture'), shown.control(SET_POSTURE)
         shown.set(button, True)  # the posture that is shown as text
         assert (bool(text.value), shown.error) == (True, '')
     finally:
@@ -160,7 +162,7 @@ def test_both_ends_of_every_slider_are_accepted():
 
 def test_a_posture_is_typed(shown):
     (text,) = shown.control('posture')
-    (button,) = shown.control('Set posture')
+    (button,) = shown.control(SET_POSTURE)
     shown.set(text, '0 0.1 0 -1 0 1 0.7')
     shown.set(button, True)
     np.testing.assert_array_equal(shown.session.state.q, [0, 0.1, 0, -1, 0, 1, 0.7])
@@ -276,7 +278,7 @@ def test_the_robot_returns_home_and_loses_its_load(shown):
 
 @pytest.mark.parametrize('sign', [1, -1])
 def test_angles_are_shown_and_set_in_degrees(shown, sign):
-    (box,), (text,), (button,) = map(shown.control, ('degrees', 'posture', 'Set posture'))
+    (box,), (text,), (button,) = map(shown.control, ('degrees', 'posture', SET_POSTURE))
     q, limit = shown.session.state.q, shown.session.state.model.upper[0]
     slider, speed, _ = shown.control('panda_joint1')
     try:

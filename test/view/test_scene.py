@@ -29,6 +29,7 @@ from robot_dynamics.view.scene import (
     scene_of,
     torque_arrows,
     torques,
+    view_direction,
 )
 from robot_dynamics.view.state import External, ViewState
 
@@ -88,6 +89,34 @@ def test_the_scene_is_consistent(arm, state):
         assert bar.limit == bar.full == arm.model.effort_limit[arm.model.joint_names.index(name)]
         total = sum(bar.terms[:-1]) - bar.terms[-1]
         assert total == pytest.approx(bar.motor, abs=1e-12)
+
+
+def test_the_camera_sees_the_plane_of_a_robot_from_above():
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(8, 3)) * [1.0, 0.5, 0.0]
+    turns = [np.linalg.qr(rng.normal(size=(3, 3)))[0] for _ in range(200)]
+    for R in (*turns, np.eye(3), np.eye(3)[[0, 2, 1]], np.eye(3)[[2, 0, 1]]):
+        view, normal = view_direction(flat @ R.T + rng.normal(size=3)), R[:, 2]
+        assert np.linalg.norm(view) == pytest.approx(1.0)
+        assert 0.3 < view[2] < 0.83
+        # The picture of an area in the plane is the area times this cosine.
+        assert abs(view @ normal) > 0.5
+        if abs(normal[2]) < 1e-12:
+            assert abs(view @ normal) > 0.85
+
+
+@pytest.mark.parametrize('extent', [0.0, 1.0])
+def test_the_camera_of_a_robot_without_a_plane_is_in_front(extent):
+    straight = extent * np.linspace(0.0, 1.0, 5)[:, None] * np.array([0.0, 0.0, 1.0])
+    view = view_direction(straight)
+    assert (view[0] > 0.6, view[1] < -0.5, view[2] > 0.2) == (True, True, True)
+
+
+def test_the_gravity_arrow_is_left_of_the_robot_in_the_picture(arm, state):
+    sizes = Proportions.of(arm, state.q)
+    right = np.cross([0.0, 0.0, 1.0], sizes.view)
+    offset = scene_of(arm, state, sizes).gravity[0] - sizes.box.mean(axis=0)
+    assert offset @ right < -0.8 * sizes.radius * np.linalg.norm(right)
 
 
 def test_a_measured_effort_is_in_the_bars(arm, state):

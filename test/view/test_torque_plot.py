@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plot of a recording: torques of the library over time, and a line at the present time."""
 
+import re
+
 import numpy as np
 import pytest
 from recorded_runs import lively, samples, torque
@@ -10,7 +12,7 @@ from robot_dynamics.identification import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.playback_controls import PlaybackControls
 from robot_dynamics.view.scene import torques
-from robot_dynamics.view.torque_plot import MARKED, POINTS, marked
+from robot_dynamics.view.torque_plot import LONG, MARKED, POINTS, marked
 from robot_dynamics.view.viewed_motion import Playback
 
 pytest.importorskip('viser')
@@ -61,6 +63,46 @@ def test_the_curves_are_those_of_the_library(played):
     np.testing.assert_allclose(measured[large] / model[large], 1.2, rtol=0.02)
     # The joint with the largest torques is shown at first.
     assert played.session.state.model.joint_names[j] == 'panda_joint2'
+
+
+@pytest.mark.parametrize('time', [0.0, 0.2, 2.0, None])
+def test_a_zoomed_plot_follows_the_time(played, time):
+    (menu,) = played.control('zoom')
+    duration = played.playback.duration
+    played.set(menu, '1 s')
+    (t, *_, line), at = played.show_time(duration if time is None else time)
+    present = played.playback.time
+    sample = 1.5 / 200
+    start = min(max(present - 0.5, 0.0), duration - 1.0)
+    assert (t[0], t[-1]) == pytest.approx((start, start + 1.0), abs=sample)
+    assert t[at] == pytest.approx(present)
+    assert_vertical(line, at)
+    # All samples of the part, and the point of the line three times
+    np.testing.assert_allclose(np.diff(np.delete(t, [at - 1, at, at + 1])), 1 / 200, rtol=1e-6)
+
+
+def test_the_legend_has_the_values_of_the_bars(played):
+    for time in (0.0, 1.5):
+        played.show_time(time)
+        legend = played.page._controls._plot._legend.content
+        bar = played.session.scene()[1].bars[played.joint]
+        for name, value in (('meas.', bar.measured), ('model', bar.motor)):
+            (shown,) = re.findall(rf'τ {name}</b> (−?[\d.]+)</span>', legend)
+            assert float(shown.replace('−', '-')) == pytest.approx(value, abs=0.006)
+        assert f'│ {time:.2f} s' in legend
+        assert '--' not in legend
+
+
+def test_a_long_recording_is_zoomed_at_first():
+    model = load_urdf('planar_2r')
+    t, q, qd, qdd = lively(model, duration=LONG + 2.0, rate=50.0)
+    tau = torque(model, q, qd, qdd)
+    playback = Playback(by_joint(samples(model.joint_names, t, q, qd, tau), model.joint_names))
+    shown = ShownPage(model, PlaybackControls(playback, 'run'))
+    try:
+        assert shown.control('zoom')[0].value == '10 s'
+    finally:
+        shown.server.stop()
 
 
 def test_the_line_is_at_the_torques_of_the_bars_under_the_present_load(played):
