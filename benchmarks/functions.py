@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
+from robot_dynamics.core.compiled_robot import couples_too_many
 from robot_dynamics.core.model.canonical import canonical_tree
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.core.programs import ALGORITHMS
-from robot_dynamics.core.rollout import too_coupled
 
 
 class Function(NamedTuple):
@@ -39,9 +38,9 @@ FUNCTIONS = {
 
 
 def functions_of(model: RobotModel) -> list[str]:
-    """Return the functions that the robot has: not all, if very many joints are coupled."""
-    coupled = too_coupled(canonical_tree(model))
-    return [name for name in FUNCTIONS if not (coupled and ALGORITHMS[name].couples)]
+    """Return the functions that the robot has: not all, if joints that follow couple very many."""
+    tree = canonical_tree(model)
+    return [name for name in FUNCTIONS if not couples_too_many(name, tree)]
 
 
 class State(NamedTuple):

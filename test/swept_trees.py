@@ -6,7 +6,7 @@ import numpy as np
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.loops.loop_assembly import trace_loops
 
-OUTPUTS = ('total', 'A', 'B', 'back')
+OUTPUTS = ('total', 'A', 'B', 'back', 'X', 'inverse')
 VECTORS = ('total', 'back')
 
 
@@ -52,6 +52,17 @@ class Plain:
 
     def times(self, factor, matrix):
         return [[factor * x for x in row] for row in matrix]
+
+    def solved(self, M, *others):
+        # Gauss and Jordan, from the first row to the last.
+        n, unit = len(M), np.eye(len(M)).tolist()
+        rows = [[x for part in each for x in part] for each in zip(M, *others, unit, strict=True)]
+        for k, pivot in enumerate(rows):
+            inverse = 1.0 / pivot[k]
+            rows[k] = [x * inverse for x in pivot]
+            for i in {*range(n)} - {k}:
+                rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
+        return [[row[j : j + n] for row in rows] for j in range(n, len(rows[0]), n)]
 
 
 class Tree:
@@ -116,7 +127,8 @@ class Tree:
         back = traversals.outward([0.0], lambda i, state: [0.3 * state[0] + first[i] * scale[1]])
         return a, states, sums, back
 
-    def _function(self, traversals, x, scale):
+    def matrices(self, traversals, x, scale):
+        """Traverse the tree, and return two vectors and two matrices."""
         a, states, sums, back = self._traversed(traversals, x, scale)
         first = [total[0] for total in sums]
         carriers = [[u[0], v] for u, v in zip(states, first, strict=True)]
@@ -142,3 +154,15 @@ class Tree:
             traversals.times(3.0, B),
             [u[0] for u in back],
         )
+
+    def _function(self, traversals, x, scale):
+        """Return the results of `OUTPUTS`: the last two solve equations."""
+        results = self.matrices(traversals, x, scale)
+        symmetric = traversals.pairs(
+            [10.0 + v * v for v in x],
+            [[v] for v in x],
+            [[v] for v in x],
+            lambda j, i: j[0] * i[0],
+            lambda j, i: j[0] * i[0],
+        )
+        return *results, *traversals.solved(symmetric, results[2])

@@ -18,6 +18,7 @@ from robot_dynamics.common.made_once import made_once
 from robot_dynamics.core import rollout as stepping
 from robot_dynamics.core.algorithms.crba import crba
 from robot_dynamics.core.algorithms.integrators import check_integrator
+from robot_dynamics.core.algorithms.repeated_bodies import independent
 from robot_dynamics.core.model.canonical import CanonicalTree
 from robot_dynamics.core.model.robot_model import RobotModel, shortened
 from robot_dynamics.core.programs import ALGORITHMS, Programs
@@ -152,7 +153,7 @@ class CompiledRobot:
 
     def _require_defined(self, name: str) -> None:
         """Raise ModelError if an algorithm is undefined for the robot, or compiles too long."""
-        if ALGORITHMS[name].couples and stepping.too_coupled(self.tree):
+        if couples_too_many(name, self.tree):
             raise ModelError(
                 f'{name} is compiled for at most {stepping.MOST_PAIRS} pairs of joints that are '
                 f'coupled, as in a chain of {stepping.MOST_COUPLED}; {self.model.name!r} has more '
@@ -165,6 +166,13 @@ class CompiledRobot:
                 f'{self.joint_without_inertia!r} moves no inertia; give the links beyond it a '
                 'mass, or lock it'
             )
+
+
+def couples_too_many(name: str, tree: CanonicalTree) -> bool:
+    """Return whether an algorithm takes too long to compile for a robot: see `Algorithm`."""
+    algorithm = ALGORITHMS[name]
+    in_loops = algorithm.loops and independent(tree)
+    return algorithm.couples and not in_loops and stepping.too_coupled(tree)
 
 
 def _program(

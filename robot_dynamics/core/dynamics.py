@@ -40,7 +40,7 @@ from robot_dynamics.core.algorithms.momentum import Momentum
 from robot_dynamics.core.algorithms.operational_space import ALL_DIRECTIONS, OperationalSpace
 from robot_dynamics.core.algorithms.simulation_step import State
 from robot_dynamics.core.base_motion import zero_moment_point
-from robot_dynamics.core.compiled_robot import SINGULAR, CompiledRobot, compiled
+from robot_dynamics.core.compiled_robot import SINGULAR, CompiledRobot, compiled, couples_too_many
 from robot_dynamics.core.model.canonical import ROUNDING
 from robot_dynamics.core.model.inertia import Inertial, to_parameters
 from robot_dynamics.core.model.robot_model import RobotModel
@@ -717,7 +717,8 @@ class Dynamics(CompiledRobot):
 
         Raises:
             ModelError: a joint, which the message names, moves no inertia, or the robot has more
-                coupled joints than a chain of 40. Raised on access to the method.
+                coupled joints than a chain of 40, some of which follow others. Raised on access to
+                the method.
             ShapeError: an argument does not end in n entries, or `out` does not fit.
             ValueError: friction is neither 'none' nor 'model'.
 
@@ -927,7 +928,7 @@ class Dynamics(CompiledRobot):
             for method, name in PROGRAMS.items()
             if (frames or not ALGORITHMS[name].at_frame)
             and (not ALGORITHMS[name].needs_inertia or self.joint_without_inertia is None)
-            and not (ALGORITHMS[name].couples and stepping.too_coupled(self.tree))
+            and not couples_too_many(name, self.tree)
         )
 
     def _at(self, frame: str, method: str, *directions: Sequence[int]) -> Callable[..., Any]:

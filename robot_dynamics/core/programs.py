@@ -73,8 +73,8 @@ class Algorithm:
         loops: it visits bodies by the traversals of the tree alone, so that it can be generated as
             loops over the bodies.
         needs_inertia: it is undefined where a joint moves no inertia.
-        couples: it solves equations between all joints, so that compiling takes a time cubic in
-            their number.
+        couples: it solves equations between all joints, so that compiling a straight line takes a
+            time cubic in their number.
         at_frame: its first option is the name of a frame.
     """
 
@@ -175,6 +175,7 @@ ALGORITHMS = {
         _forward_dynamics_derivatives,
         ('q', 'qd', 'tau'),
         alg.AccelerationDerivatives,
+        loops=True,
         needs_inertia=True,
         couples=True,
     ),

@@ -44,6 +44,19 @@ def compiled(source: str, file: str, architecture: str) -> dict[str, Occupied]:
         ExportError: it is not compiled, with the compiler's message.
         NvrtcMissing: NVRTC is not installed.
     """
+    _, text = built(source, file, architecture)
+    found = sorted(REPORT.findall(text), key=lambda row: source.index(row[0]))
+    return {
+        name: Occupied(int(registers), int(stack), int(stored))
+        for name, stack, stored, registers in found
+    }
+
+
+def built(source: str, file: str, architecture: str) -> tuple[bytes, str]:
+    """Compile a source file for CUDA and return what a device loads, and the assembler's report.
+
+    Arguments and errors are those of `compiled`.
+    """
     nvrtc, program, size = _library(), ctypes.c_void_p(), ctypes.c_size_t()
     nvrtc.nvrtcCreateProgram(ctypes.byref(program), source.encode(), file.encode(), 0, None, None)
     options = [f'--gpu-architecture={architecture}', '--fmad=false', '--ptxas-options=-v']
@@ -52,16 +65,17 @@ def compiled(source: str, file: str, architecture: str) -> dict[str, Occupied]:
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     nvrtc.nvrtcGetProgramLog(program, log)
+    code = ctypes.create_string_buffer(0)
+    if not failed:
+        nvrtc.nvrtcGetCUBINSize(program, ctypes.byref(size))
+        code = ctypes.create_string_buffer(size.value)
+        nvrtc.nvrtcGetCUBIN(program, code)
     nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
     text = log.value.decode(errors='replace')
     if failed:
         reason = next((line for line in text.splitlines() if 'error' in line), text)
         raise ExportError(f'{file} is not compiled for {architecture}: {reason}')
-    found = sorted(REPORT.findall(text), key=lambda row: source.index(row[0]))
-    return {
-        name: Occupied(int(registers), int(stack), int(stored))
-        for name, stack, stored, registers in found
-    }
+    return code.raw, text
 
 
 # What the assembler reports of a kernel.

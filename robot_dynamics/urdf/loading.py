@@ -52,7 +52,6 @@ from robot_dynamics.urdf.identified import lacking
 from robot_dynamics.urdf.reader import MAX_BYTES, read_urdf
 from robot_dynamics.urdf.robot_files import contents_of, named, robot_file
 from robot_dynamics.urdf.tree import JointMotion, LinkTree, joint_motions, link_tree
-from robot_dynamics.urdf.xacro_process import expanded
 
 MJCF = 'mujoco'  # root element
 ROUNDING = 1e-9  # of limits in rad or m
@@ -172,6 +171,9 @@ def urdf_text(
     file, arguments = robot_file(path), xacro_arguments or {}
     contents = contents_of(file)
     if file.suffix == '.xacro':
+        # Imported late: most files need no process.
+        from robot_dynamics.urdf.xacro_process import expanded
+
         reject_binary(contents)
         return expanded(file, arguments, package_paths)
     if root_tag(contents) == MJCF:

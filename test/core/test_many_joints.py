@@ -25,6 +25,7 @@ METHODS = {
     'terms': 2,
     'inverse_dynamics_derivatives': 3,
     'forward_dynamics': 3,
+    'forward_dynamics_derivatives': 3,
 }
 
 
@@ -98,6 +99,13 @@ def assert_same_as_pinocchio(arm, model):
     for result, reference in zip(ours, (dq, dqd, pin.mass_matrix(q)), strict=True):
         assert_agrees(result, reference)
     condition = max(1.0, np.linalg.cond(M) / 1e4)
+    # M dqdd = -dID, at the accelerations under the torques x.
+    by_q, by_qd, inverse = arm.forward_dynamics_derivatives(q, qd, x)
+    dq, dqd = pin.derivatives(q, qd, pin.forward_dynamics(q, qd, x))
+    for found, dID in ((by_q, dq), (by_qd, dqd), (inverse, -np.eye(model.n))):
+        wanted = -np.linalg.solve(pin.mass_matrix(q), dID)
+        assert_agrees(found, wanted, 1e-9 * condition)
+    np.testing.assert_array_equal(inverse, inverse.T)
     assert_agrees(
         arm.forward_dynamics(q, qd, x), pin.forward_dynamics(q, qd, x), 1e-10 * condition
     )
@@ -145,7 +153,7 @@ def test_without_a_compiler_results_agree(arm):
     for method, count in METHODS.items():
         results = getattr(slow, method)(*(q, qd, x)[:count])
         expected = getattr(arm, method)(*(q, qd, x)[:count])
-        tolerance = 1e-10 if method == 'forward_dynamics' else 1e-12
+        tolerance = 1e-10 if method.startswith('forward_dynamics') else 1e-12
         for result, reference in zip(several(results), several(expected), strict=True):
             assert_agrees(result, reference, tolerance)
 

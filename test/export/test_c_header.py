@@ -77,10 +77,7 @@ OTHERS = [('panda', 'float'), *itertools.product(['ur5', 'kuka_iiwa'], ['double'
 def test_all_functions_of_arms(write, tmp_path, kind, case):
     robot, scalar = case
     arm = Dynamics(load(robot))
-    # In a straight line they are too long for the 48 joints of tiago.
-    long = ['forward_dynamics_derivatives'] if robot == 'tiago' else []
-    if scalar == 'float':
-        long = [*long, 'cartesian_impedance', 'joint_impedance']
+    long = ['cartesian_impedance', 'joint_impedance'] if scalar == 'float' else []
     names = [name for name in FUNCTIONS if name not in long]
     source = write(arm, names, scalar=scalar, frame=arm.model.frame_names[-1])
     for flags in (['-O2'], ['-O1', *NATIVE]):
@@ -93,7 +90,7 @@ def test_all_functions_of_arms(write, tmp_path, kind, case):
 @each_compiler
 def test_loops_over_a_long_chain(write, tmp_path, kind):
     arm = Dynamics(random_tree(30, np.random.default_rng(1), branching=0.1))
-    source = write(arm, ['coriolis_matrix'])
+    source = write(arm, ['coriolis_matrix', 'forward_dynamics_derivatives'])
     assert 'switch (kind[row])' in (tmp_path / 'arm.h').read_text()
     found = errors(run_c(kind, source, tmp_path / 't', '-O1', *NATIVE))
     if has_fma(kind):

@@ -45,6 +45,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     PARENT,
     ROW,
     TABLE,
+    Equations,
     LoopProgram,
     Pairs,
     Rows,
@@ -318,6 +319,8 @@ class _Loops(_Body):
             self.end()
         if program.pairs:
             self._pairs(program.pairs, n)
+        if program.equations:
+            self._solve(program.equations, n)
         return self.lines
 
     def _integers(self, name: str, values: Sequence[int]) -> None:
@@ -372,6 +375,54 @@ class _Loops(_Body):
             self.end()
             self.end()
         self.end()
+
+    def _solve(self, equations: Equations, n: int) -> None:
+        """Write X of M X = B, and M^-1, in the same order as `llvm_loops`."""
+        scalar, number, M = self.dialect.scalar, self.dialect.constant, equations.inverse
+        sides = (*equations.solutions, 'unit')
+        up, down = (
+            f'for (int row = {n - 1}; row >= 0; --row)',
+            f'for (int row = 0; row < {n}; ++row)',
+        )
+        self.do(f'{scalar} unit[{n * n}], less_l[{n * n}], pivot[{n}];')
+        self.begin(up)
+        self._columns([f'unit[row * {n} + i] = i == row ? {number(1.0)} : {number(0.0)};'], n)
+        self._combine(CARRIED, (M, *sides), n)
+        self.do(f'pivot[row] = {number(1.0)} / {M}[row * {n} + row];')
+        self._columns([f'less_l[row * {n} + i] = -(pivot[row] * {M}[row * {n} + i]);'], n)
+        self.end()
+        self.begin(down)
+        self._columns([f'{x}[row * {n} + i] = pivot[row] * {x}[row * {n} + i];' for x in sides], n)
+        self._combine(CARRIER, sides, n)
+        self.end()
+        self.begin(down)
+        self.begin('for (int i = 0; i <= row; ++i)')
+        self.do(f'{M}[row * {n} + i] = {M}[i * {n} + row] = unit[row * {n} + i];')
+        self.end()
+        self.end()
+
+    def _combine(self, moving: str, names: Sequence[str], n: int) -> None:
+        """Add multiples of the rows that are related to a row of matrices."""
+        first, ends = f'{moving}_first', f'{moving}_runs[2 * run'
+        self.begin(f'for (int run = {first}[row]; run < {first}[row + 1]; ++run)')
+        self.begin(f'for (int other = {ends}]; other < {ends} + 1]; ++other)')
+        place = f'row * {n} + other' if moving == CARRIER else f'other * {n} + row'
+        self.do(f'const {self.dialect.scalar} factor = less_l[{place}];')
+        fma = self.dialect.macro('FMA')
+        self._columns(
+            [
+                f'{x}[row * {n} + i] = {fma}(factor, {x}[other * {n} + i], {x}[row * {n} + i]);'
+                for x in names
+            ],
+            n,
+        )
+        self.end()
+        self.end()
+
+    def _columns(self, statements: Sequence[str], n: int) -> None:
+        """Write a loop over the columns of matrices for each statement."""
+        for statement in statements:
+            self.do(f'for (int i = 0; i < {n}; ++i) {statement}')
 
 
 def _memory(where: str, column: int) -> str:

@@ -33,6 +33,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     PARENT,
     ROW,
     TABLE,
+    Equations,
     LoopProgram,
     Pairs,
     RowStep,
@@ -45,6 +46,12 @@ LINE = 8
 
 # Memory for the values of the rows.
 MEMORY = '%in.memory'
+
+# Matrices of equations that no output has.
+UNIT, LESS_L = 'unit', '-L'
+
+# Vectors of a row of a matrix that are solved for at once: three matrices in registers.
+VECTORS = 4
 
 # The halves of a matrix, and the index that changes along a row of each.
 HALVES = ('below', CARRIER), ('above', CARRIED)
@@ -69,6 +76,12 @@ class Loops:
         self.n = len(program.rows)
         self._entries = entries
         self._wide = w.with_lanes(w.lanes * entries)
+        # Equations: memory of matrices by output, the columns that are solved for at once, and the
+        # length of a row.
+        self._matrices: dict[str, str] = {}
+        vectors = -(-self.n // entries)
+        together = [count for count in range(1, VECTORS + 1) if vectors % count == 0]
+        self._columns, self._length = together[-1] * entries, vectors * entries
         # Strides of rows and columns, in doubles.
         self._row_length, self._column_length = program.columns * w.lanes, w.lanes
         self.memory = self.n * self._row_length  # doubles in use
@@ -77,6 +90,8 @@ class Loops:
             # map to the same cache sets. Vectors may read beyond the last column.
             self._row_length, self._column_length = 1, (-(-self.n // LINE) | 1) * LINE
             self.memory = program.columns * self._column_length + LINE
+        if program.equations:
+            self._reserve_equations(program.equations)
 
     def write(self) -> None:
         """Write everything."""
@@ -91,6 +106,8 @@ class Loops:
                     self._step(loop.steps[kind], row, inside if in_lanes else None)
         if program.pairs:
             self._pairs(program.pairs)
+        if program.equations:
+            self._solve(program.equations)
 
     # -- steps ------------------------------------------------------------------------------
 
@@ -143,9 +160,8 @@ class Loops:
     def _pairs(self, pairs: Pairs) -> None:
         """Write the matrices, row by row."""
         w, one = self.w, self.one
-        matrices = [self.places[f'%out.{name}'] for name in pairs.outputs]
         for row in counting(one, 0, self.n):
-            own, lines = self._row(row), [self._line(matrix, row, self.n) for matrix in matrices]
+            own, lines = self._row(row), [self._matrix_row(name, row) for name in pairs.outputs]
             # Entries of rows on different branches are 0.
             if any(parent < row - 1 for row, parent in enumerate(self.program.rows.parents)):
                 zeros = [self._wide.constant(0.0)] * len(lines)
@@ -167,7 +183,7 @@ class Loops:
                 place = self._entry(f'%in.{where}', i) if shared else self._number(own, i)
                 value = self.w.load(place)
                 fixed[where, i] = value if self._entries == 1 else self._wide.spread(value)
-        for other, end in self._related(row, moving):
+        for other, end in self._related(row, moving, self._entries):
             there = self._row(other)
 
             def load(where: str, i: int, there: str = there) -> str:
@@ -177,15 +193,17 @@ class Loops:
 
             self._store_entries(results(self._wide, entries, load), lines, other, end)
 
-    def _related(self, row: str, moving: str) -> Iterator[tuple[str, str]]:
+    def _related(
+        self, row: str, moving: str, by: int, sums: list[str] | None = None
+    ) -> Iterator[tuple[str, str]]:
         """Write loops over the rows that carry a row, or that it carries: counter and end."""
         first = self._integer(f'{moving}.first', row)
         last = self._integer(f'{moving}.first', self.one.let(f'add i64 {row}, 1'))
-        for run in counting(self.one, first, last):
+        for run in counting(self._wide, first, last, 1, sums):
             place = self.one.let(f'mul i64 {run}, 2')
             begin = self._integer(f'{moving}.runs', place)
             end = self._integer(f'{moving}.runs', self.one.let(f'add i64 {place}, 1'))
-            for other in counting(self.one, begin, end, self._entries):
+            for other in counting(self._wide, begin, end, by, sums):
                 yield other, end
 
     def _store_entries(
@@ -195,6 +213,90 @@ class Loops:
         inside = within(self._wide, i, end) if self._entries > 1 else None
         for value, line in zip(values, lines, strict=True):
             _store(self._wide, value, self._at(line, i, self.w.lanes), inside)
+
+    # -- equations --------------------------------------------------------------------------
+
+    def _reserve_equations(self, equations: Equations) -> None:
+        """Reserve memory for M, the matrices B, the unit matrix, -L and 1 / D."""
+        names = (equations.inverse, *equations.solutions, UNIT, LESS_L)
+        self._matrices = {name: self.reserved(self.n * self._length) for name in names}
+        self._pivots = self.reserved(self.n)
+
+    def _solve(self, equations: Equations) -> None:
+        """Write X of M X = B, and M^-1. Columns are independent of each other."""
+        one, n, lanes = self.one, self.n, self.w.lanes
+        self._factorize(equations.inverse)
+        sides = (*equations.solutions, UNIT)
+        targets = [self.places[f'%out.{x}'] for x in (*equations.solutions, equations.inverse)]
+        for i in counting(one, 0, n, self._columns):
+            for row in counting(one, n - 1, -1, -1):
+                # L^T Y = B:  Y_i = B_i - L_ki Y_k  for all k that i carries
+                self._combine(row, CARRIED, sides, i)
+            for row in counting(one, 0, n):
+                # L X = D^-1 Y:  X_i = Y_i / D_i - L_ij X_j  for all j that carry i
+                pivot = self._of_all(self._at(self._pivots, row, lanes))
+                solved = self._combine(row, CARRIER, sides, i, pivot)
+                lines = [self._line(target, row, n) for target in targets]
+                for block, values in self._blocks(i, solved):
+                    self._store_entries(values, lines, block, n)
+        # M^-1 is symmetric to the last bit.
+        for row in counting(one, 0, n):
+            for other in counting(one, 0, row):
+                value = self.w.load(self._at(self._line(targets[-1], row, n), other, lanes))
+                self.w.store(value, self._at(self._line(targets[-1], other, n), row, lanes))
+
+    def _factorize(self, name: str) -> None:
+        """Write -L and 1 / D of M = L^T D L; D L takes the place of M. And the unit matrix."""
+        w, wide, one, n = self.w, self._wide, self.one, self.n
+        for row in counting(one, n - 1, -1, -1):
+            own, less_l, unit = (self._matrix_row(x, row) for x in (name, LESS_L, UNIT))
+            for i in counting(one, 0, n, self._columns):
+                # (D L)_i = M_i - L_ki (D L)_k  for all k that i carries
+                self._combine(row, CARRIED, [name], i)
+            pivot = w.div(w.constant(1.0), w.load(self._at(own, row, w.lanes)))
+            w.store(pivot, self._at(self._pivots, row, w.lanes))
+            factor = pivot if self._entries == 1 else wide.spread(pivot)
+            for i in counting(one, 0, n, self._entries):
+                x = wide.neg(wide.mul(factor, wide.load(self._at(own, i, w.lanes))))
+                wide.store(x, self._at(less_l, i, w.lanes))
+                wide.store(wide.constant(0.0), self._at(unit, i, w.lanes))
+            w.store(w.constant(1.0), self._at(unit, row, w.lanes))
+
+    def _combine(
+        self, row: str, moving: str, names: Sequence[str], i: str, factor: str = ''
+    ) -> list[str]:
+        """Multiply columns of a row by a factor and add multiples of related rows; return them."""
+        wide = self._wide
+        places = self._column_places(names, row, i)
+        sums = [wide.load(place) for place in places]
+        sums = [wide.mul(factor, x) for x in sums] if factor else sums
+        for other, _ in self._related(row, moving, 1, sums):
+            beyond, nearer = (row, other) if moving == CARRIER else (other, row)
+            place = self._at(self._matrix_row(LESS_L, beyond), nearer, self.w.lanes)
+            multiplier = self._of_all(place)
+            for k, there in enumerate(self._column_places(names, other, i)):
+                sums[k] = wide.fma(multiplier, wide.load(there), sums[k])
+        for place, x in zip(places, sums, strict=True):
+            wide.store(x, place)
+        return sums
+
+    def _column_places(self, names: Sequence[str], row: str, i: str) -> list[str]:
+        """Return the addresses of columns from i on of a row of matrices, vector by vector."""
+        first = [self._at(self._matrix_row(name, row), i, self.w.lanes) for name in names]
+        steps = range(0, self._columns, self._entries)
+        return [self.one.element(place, k * self.w.lanes) for k in steps for place in first]
+
+    def _blocks(self, i: str, values: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+        """Yield the first column of each vector, and the vectors of all matrices."""
+        count = len(values) * self._entries // self._columns
+        for k in range(0, self._columns, self._entries):
+            first = k // self._entries * count
+            yield self.one.let(f'add i64 {i}, {k}'), list(values[first : first + count])
+
+    def _of_all(self, place: str) -> str:
+        """Return a value for all entries that are computed at once."""
+        value = self.w.load(place)
+        return value if self._entries == 1 else self._wide.spread(value)
 
     # -- addresses --------------------------------------------------------------------------
 
@@ -218,6 +320,12 @@ class Loops:
     def _line(self, array: str, i: str, length: int) -> str:
         """Return the address of a row of a matrix."""
         return self._at(array, i, length * self.w.lanes)
+
+    def _matrix_row(self, name: str, row: str) -> str:
+        """Return the address of a row of a matrix: of the equations, or of an output."""
+        if name in self._matrices:
+            return self._line(self._matrices[name], row, self._length)
+        return self._line(self.places[f'%out.{name}'], row, self.n)
 
     def _at(self, array: str, i: int | str, length: int) -> str:
         """Return the address of part i of an array of parts."""
@@ -252,7 +360,9 @@ def kernels(kind: str, program: LoopProgram, lanes: int) -> tuple[list[Writer], 
         loops = batch_kernel(program, lanes)
         return [_data(program), loops.w], loops.memory
     loops = sample_kernel(program, lanes)
-    return [_data(program), loops.w, scan_kernel(program.name, _signature(program))], loops.memory
+    # The native call wrapper gives the same memory to the kernels of a sample and of a batch.
+    memory = max(loops.memory, _batch_loops(program, lanes).memory)
+    return [_data(program), loops.w, scan_kernel(program.name, _signature(program))], memory
 
 
 def sample_kernel(program: LoopProgram, lanes: int) -> Loops:
@@ -266,23 +376,33 @@ def sample_kernel(program: LoopProgram, lanes: int) -> Loops:
 
 def batch_kernel(program: LoopProgram, lanes: int) -> Loops:
     """Return the function of many samples, `lanes` at a time."""
-    w = begun('batch', program.name, _signature(program), lanes)
-    loops, strides = Loops(program, w, 1), row_strides(program.signature)
+    loops, strides = _batch_loops(program, lanes), row_strides(program.signature)
+    w, signature = loops.w, program.signature
     for first in counting(w, '%begin', '%end', lanes):
         numbers = rows_in_lanes(w, first)
         rows = {
             array: [w.element(array, w.let(f'mul i64 {i}, {stride}')) for i in numbers]
             for array, stride in strides.items()
         }
-        for name, size in program.signature.inputs:
+        for name, size in signature.inputs:
             array = f'%in.{name}'
-            loops.places[array] = loops.reserved(size)
             _rows_to_vectors(w, rows[array], loops.places[array], size)
-        results = _reserve_results(loops)
         loops.write()
-        for array, (place, size) in results.items():
-            _vectors_to_rows(w, place, rows[array], size)
+        for (name, _), size in zip(signature.outputs, signature.output_sizes, strict=True):
+            array = f'%out.{name}'
+            _vectors_to_rows(w, loops.places[array], rows[array], size)
     ended(w)
+    return loops
+
+
+def _batch_loops(program: LoopProgram, lanes: int) -> Loops:
+    """Return what writes the loops for many samples, with memory for their inputs and outputs."""
+    signature = program.signature
+    loops = Loops(program, begun('batch', program.name, _signature(program), lanes), 1)
+    for name, size in signature.inputs:
+        loops.places[f'%in.{name}'] = loops.reserved(size)
+    for (name, _), size in zip(signature.outputs, signature.output_sizes, strict=True):
+        loops.places[f'%out.{name}'] = loops.reserved(size)
     return loops
 
 
@@ -290,15 +410,6 @@ def _signature(program: LoopProgram) -> Signature:
     """Return the inputs and outputs of the functions."""
     inputs, outputs = program.signature.inputs, program.signature.outputs
     return Signature((*inputs, ('memory', 0)), outputs)
-
-
-def _reserve_results(loops: Loops) -> dict[str, tuple[str, int]]:
-    """Reserve memory for the results; return its addresses and their sizes."""
-    signature, results = loops.program.signature, {}
-    for (name, _), size in zip(signature.outputs, signature.output_sizes, strict=True):
-        place = loops.places[f'%out.{name}'] = loops.reserved(size)
-        results[f'%out.{name}'] = place, size
-    return results
 
 
 def _rows_to_vectors(w: Writer, rows: Sequence[str], place: str, size: int) -> None:

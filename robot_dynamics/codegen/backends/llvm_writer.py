@@ -204,24 +204,41 @@ class Writer:
         return self.let(f'getelementptr double, ptr {pointer}, i64 {index}')
 
 
-def counting(w: Writer, begin: object, end: object, by: int = 1) -> Iterator[str]:
+def counting(
+    w: Writer, begin: object, end: object, by: int = 1, sums: list[str] | None = None
+) -> Iterator[str]:
     """Write a loop and yield its counter, once.
 
-    The instructions written inside a `for` over this generator are the body of the loop.
+    The instructions written inside a `for` over this generator are the body of the loop. It may
+    replace entries of `sums`, values of the writer, by their next values; after the loop these are
+    the last ones.
     """
     before, body, latch, done = map(w.new_block, ('before', 'body', 'latch', 'done'))
     i, following, go_on = f'%{body}.i', f'%{body}.next', f'icmp {"slt" if by > 0 else "sgt"} i64'
+    sums = [] if sums is None else sums
+    first, names = list(sums), [f'%{body}.sum{k}' for k in range(len(sums))]
+
+    def merge(ending: str) -> None:
+        for start, name in zip(first, names, strict=True):
+            ends = f'[ {start}, %{before} ], [ {name}.next, %{latch} ]'
+            w.do(f'{name}{ending} = phi {w.type} {ends}')
+        sums[:] = [f'{name}{ending}' for name in names]
+
     w.do(f'br label %{before}')
     w.begin_block(before)
     w.do(f'br i1 {w.let(f"{go_on} {begin}, {end}")}, label %{body}, label %{done}')
     w.begin_block(body)
     w.do(f'{i} = phi i64 [ {begin}, %{before} ], [ {following}, %{latch} ]')
+    merge('')
     yield i
     w.do(f'br label %{latch}')
     w.begin_block(latch)
+    for name, value in zip(names, sums, strict=True):
+        w.do(f'{name}.next = bitcast {w.type} {value} to {w.type}')
     w.do(f'{following} = add i64 {i}, {by}')
     w.do(f'br i1 {w.let(f"{go_on} {following}, {end}")}, label %{body}, label %{done}')
     w.begin_block(done)
+    merge('.end')
 
 
 def within(w: Writer, i: str, end: object) -> str:

@@ -32,6 +32,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     PARENT,
     ROW,
     TABLE,
+    Equations,
     LoopProgram,
     Pairs,
     RowStep,
@@ -196,6 +197,8 @@ class _LoopRun:
         if self._program.pairs:
             for row in range(n):
                 self._matrix_row(self._program.pairs, row)
+        if self._program.equations:
+            self._solve(self._program.equations)
         return [*self._outputs.values()]
 
     def _step(self, step: RowStep, row: int) -> None:
@@ -219,6 +222,32 @@ class _LoopRun:
             for part, place in halves:
                 for output, value in zip(outputs, self._values(part, row, carrier), strict=True):
                     output[place] = value
+
+    def _solve(self, equations: Equations) -> None:
+        """Replace M by its inverse, and every B by X of M X = B, as `llvm_loops` does."""
+        rows, n = self._program.rows, len(self._program.rows)
+        M, *sides = (
+            [output[k * n : k * n + n] for k in range(n)]
+            for output in map(self._outputs.__getitem__, (equations.inverse, *equations.solutions))
+        )
+        sides.append([[float(i == j) for j in range(n)] for i in range(n)])
+        pivots: list[Any] = [1.0] * n
+        for i in reversed(range(n)):
+            for A in (M, *sides):
+                for k in rows.carried(i):
+                    factor = -(pivots[k] * M[k][i])
+                    A[i] = [x + factor * y for x, y in zip(A[i], A[k], strict=True)]
+            pivots[i] = 1.0 / M[i][i]
+        for i in range(n):
+            for X in sides:
+                X[i] = [pivots[i] * x for x in X[i]]
+                for j in rows.carriers(i):
+                    factor = -(pivots[i] * M[i][j])
+                    X[i] = [x + factor * y for x, y in zip(X[i], X[j], strict=True)]
+        for i, row in enumerate(sides[-1]):
+            row[i + 1 :] = [sides[-1][j][i] for j in range(i + 1, n)]
+        for name, X in zip((*equations.solutions, equations.inverse), sides, strict=True):
+            self._outputs[name] = [x for row in X for x in row]
 
     def _values(self, part: Program, row: int, carrier: int = -1) -> list[Any]:
         """Return what a step, or a pair, computes at a row."""

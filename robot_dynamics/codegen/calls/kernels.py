@@ -30,11 +30,12 @@ from robot_dynamics.codegen.tracing.program import Program, Signature
 # on the stack, and those of eight lanes might exceed the small stack of another thread.
 LARGEST_IN_LANES = 20_000
 
-# Loops with more results take rows one by one: a batch of large matrices exceeds the caches.
-LARGEST_BATCHED = 6000
+# Loops with more memory, in doubles, take the rows of a batch one by one: it exceeds the caches.
+LARGEST_BATCHED = 65_536
 
-# Samples that take less time one by one than in the lanes of the batch kernel, idle ones included.
-FEW = 2
+# Samples that take less time one by one than in the lanes of the batch kernel, idle ones included:
+# of straight lines, and of loops.
+FEW, FEW_IN_LOOPS = 2, 3
 
 # Doubles in a cache line.
 LINE = 8
@@ -122,11 +123,14 @@ class MachineKernels(Kernels):
             tuple((name, size) for name, size in inputs),
             tuple((name, tuple(shape)) for name, shape in outputs),
         )
-        # The kernel of small batches, the most rows that it takes, and the kernel of FEW rows.
+        # The kernel of small batches, the most rows that it takes, the kernel of few rows, and how
+        # many these are.
         # Until the batch kernel is loaded, `scan` computes batches of fewer rows than lanes.
-        most = (0 if self._loops else self.lanes - 1) or self._most_at_once()
+        in_lanes = self._kind_of_batch() == 'batch' if self._loops else self.lanes > 1
+        most = machine_code.lanes() - 1 if in_lanes else self._most_at_once()
         scan = self.code.address(f'{recipe.name}.scan')
-        self.small_batch = np.array([scan, most, scan], np.int64)
+        self._few = FEW_IN_LOOPS if self._loops else FEW
+        self.small_batch = np.array([scan, most, scan, self._few], np.int64)
         self.sample_address = self.code.address(f'{recipe.name}.sample')
         arrays = len(inputs) + self._loops + len(outputs)
         self._sample = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * arrays)(self.sample_address)
@@ -174,7 +178,7 @@ class MachineKernels(Kernels):
         prototype = ctypes.CFUNCTYPE(None, *parameters)
         address = code.address(f'{self.recipe.name}.{kind}')
         loaded = code, prototype(address), memory
-        if kind == 'batch' and not self._loops:
+        if kind == 'batch':
             self.small_batch[:2] = address, self._most_at_once()
         return loaded
 
@@ -189,7 +193,7 @@ class MachineKernels(Kernels):
         if samples == 1:
             given = [*inputs, *loop_memory(self.memory), *outputs]
             self._sample(*(array.ctypes.data for array in given))
-        elif samples <= FEW or (self._operations > LARGEST_IN_LANES and not self._loops):
+        elif samples <= self._few or (self._operations > LARGEST_IN_LANES and not self._loops):
             self.scan(inputs, outputs)
         else:
             kernel, memory = self._on_many(self._kind_of_batch())
@@ -209,8 +213,7 @@ class MachineKernels(Kernels):
         return Block(inputs, outputs, functools.partial(self._sample, *addresses), room)
 
     def _kind_of_batch(self) -> str:
-        large = self._loops and sum(self.signature.output_sizes) > LARGEST_BATCHED
-        return 'scan' if large else 'batch'
+        return 'scan' if (self.memory or 0) > LARGEST_BATCHED else 'batch'
 
     def scan(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Run row after row: rows of outputs may be later rows of inputs."""

@@ -21,7 +21,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from robot_dynamics.codegen.calls.kernels import FEW
 from robot_dynamics.codegen.calls.native_writer import (
     ALIGNED,
     C_CONTIGUOUS,
@@ -222,7 +221,7 @@ class SmallBatch(OneSample):
         arguments = [f'ptr {place}, i64 {stride}' for place, _, stride in sources]
         arguments += [f'ptr {target}' for target in targets]
         kernels = self.slot('batch kernel')
-        few = self.let(f'icmp sle i64 {self._rows}, {FEW}')
+        few = self.let(f'icmp sle i64 {self._rows}, {self.read("i64", kernels, 24)}')
         several, one_by_one = self.pointer(kernels, 0), self.pointer(kernels, 2)
         kernel = self.let(f'select i1 {few}, ptr {one_by_one}, ptr {several}')
         self.do(f'call void {kernel}({", ".join(arguments)}, i64 0, i64 {self._rows})')

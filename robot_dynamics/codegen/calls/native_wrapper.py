@@ -145,8 +145,9 @@ def native_call(
     Args:
         code: the functions of wrapper_source, loaded.
         kernel: address of the kernel of one sample.
-        batch_kernel: three integers, which may change: the address of the kernel of small batches,
-            the largest number of rows for a call, and the address of the kernel of FEW rows.
+        batch_kernel: four integers, which may change: the address of the kernel of small batches,
+            the largest number of rows for a call, the address of the kernel of few rows, and how
+            many these are.
         owner: keeps the kernel in memory.
         portable: the fallback for other calls; its name and signature are shown.
         result_type: class of the result of several outputs.

@@ -43,7 +43,7 @@ OBJECTS = (
     'result_type',
     'memory type',
     'kernel',
-    'batch kernel',  # its address, the largest number of samples for a call, the kernel of FEW
+    'batch kernel',  # its address, the most samples for a call, the kernel of few, how many
     'objects',  # references: the last two results, and the memory of new results
     'counters',  # two integers: the result to recycle next, the doubles in use in the memory
 )

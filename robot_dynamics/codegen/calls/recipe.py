@@ -15,7 +15,7 @@ from robot_dynamics.common.made_once import made_once
 
 # Straight lines of more instructions take long to compile and are not faster than loops. Recording
 # stops at this number of nodes.
-LONGEST_UNROLLED = 10_000
+LONGEST_UNROLLED = 12_000
 MOST_RECORDED = 20_000
 
 # Loops gain by computing several entries of a matrix's row at once, if the tree has this depth.

@@ -159,7 +159,7 @@ class BranchTracer:
         """Reject a matrix."""
         raise NotVectorizable
 
-    plus_diagonal = times = pairs
+    plus_diagonal = times = solved = pairs
 
     def _parents(self, kind: int) -> list[int]:
         """Return the parent of each row of a kind."""

@@ -17,6 +17,7 @@ from robot_dynamics.codegen.loops.loop_program import (
     OWN,
     PARENT,
     TABLE,
+    Equations,
     Loop,
     LoopForm,
     LoopProgram,
@@ -24,7 +25,14 @@ from robot_dynamics.codegen.loops.loop_program import (
     RowStep,
     Store,
 )
-from robot_dynamics.codegen.loops.loop_trace import SEEN, TOTAL, LoopTracer, PairMatrix
+from robot_dynamics.codegen.loops.loop_trace import (
+    INVERSE,
+    SEEN,
+    SOLUTION,
+    TOTAL,
+    LoopTracer,
+    PairMatrix,
+)
 from robot_dynamics.codegen.tracing.graph import TraceError
 from robot_dynamics.codegen.tracing.program import Node, Nodes, Program, Signature, moved, operands
 from robot_dynamics.codegen.tracing.trace import by_name
@@ -109,6 +117,7 @@ class _Assembly:
             len(self.columns),
             tuple(loop for loop in loops if any(step.stores for step in loop.steps)),
             pairs,
+            _equations(matrices),
         )
 
     def _column(self, content: Hashable) -> int:
@@ -194,3 +203,15 @@ class _Assembly:
         signature = Signature((), (('stored', (len(results),)),))
         stored = tuple(new[i] for i in results)
         return Program(self.name, signature, tuple(code.nodes), (stored,))
+
+
+def _equations(matrices: Mapping[str, PairMatrix]) -> Equations | None:
+    """Return the equations that some results are of."""
+    inverses, solutions = (
+        tuple(key for key, matrix in matrices.items() if matrix.becomes == what)
+        for what in (INVERSE, SOLUTION)
+    )
+    if not (inverses or solutions):
+        return None
+    (inverse,) = inverses
+    return Equations(inverse, solutions)

@@ -131,6 +131,17 @@ class Loop(NamedTuple):
     steps: tuple[RowStep, ...]  # per kind
 
 
+class Equations(NamedTuple):
+    """Linear equations M X = B, solved when matrices have been written.
+
+    M is symmetric and positive definite. Its rows are eliminated from the tips inwards, which
+    creates no new non-zeros.
+    """
+
+    inverse: str  # the output whose entries are those of M; it becomes M^-1
+    solutions: tuple[str, ...]  # those whose entries are those of a B; each becomes M^-1 B
+
+
 class Pairs(NamedTuple):
     """The entries of matrices."""
 
@@ -151,6 +162,7 @@ class LoopProgram:
     columns: int
     loops: tuple[Loop, ...]
     pairs: Pairs | None
+    equations: Equations | None = None
 
     def operation_counts(self, lanes: int = 1) -> dict[str, int]:
         """Return how often each operation occurs when the program runs.
@@ -171,7 +183,19 @@ class LoopProgram:
                 runs = (self.rows.runs(related(row)) for row in range(len(self.rows)))
                 blocks = (-(-(end - begin) // lanes) for run in runs for begin, end in run)
                 _add(counts, program, sum(blocks))
+        if self.equations:
+            counts.update(
+                self._solving(len(self.equations.solutions), -(-len(self.rows) // lanes))
+            )
         return dict(counts)
+
+    def _solving(self, solutions: int, blocks: int) -> dict[str, int]:
+        """Return how often operations occur in solving equations, for rows in so many blocks."""
+        n = len(self.rows)
+        related = sum(len(self.rows.carriers(row)) for row in range(n))
+        # Elimination has M as well; substitution does not.
+        products = related * blocks * (2 * (solutions + 1) + 1)
+        return {'mul': products + 2 * n * blocks * (solutions + 1), 'add': products, 'div': n}
 
     def digest(self) -> str:
         """Return a fingerprint: equal programs have equal digests, whatever the process."""

@@ -20,7 +20,7 @@ that several rows can be computed at once. A value is computed in the first loop
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from robot_dynamics.codegen.loops.loop_program import CARRIED, CARRIER, PARENT, ROW, TABLE, Rows
@@ -30,6 +30,9 @@ from robot_dynamics.codegen.tracing.trace import SEQUENCES, Scalar, nodes_of
 
 # The sum over a row and the rows beyond it, a column that is complete after its loop.
 TOTAL = 'total'
+
+# What a matrix is, of equations M X = B that have its entries: M^-1, or X.
+INVERSE, SOLUTION = 'inverse', 'solution'
 
 # The inputs whose values are in slots.
 SEEN = (PARENT, TOTAL, CARRIER, CARRIED)
@@ -42,6 +45,7 @@ class PairMatrix:
     diagonal: Sequence[Any]  # per kind
     below: Any  # entry (i, j) where row j carries row i
     above: Any  # entry (j, i)
+    becomes: str = ''  # INVERSE, SOLUTION: of the equations that have these entries
 
 
 @dataclass
@@ -163,6 +167,10 @@ class LoopTracer:
         """Return a matrix times a number."""
         diagonal = [factor * x for x in matrix.diagonal]
         return PairMatrix(diagonal, factor * matrix.below, factor * matrix.above)
+
+    def solved(self, M: PairMatrix, *others: PairMatrix) -> list[PairMatrix]:
+        """Return M^-1 B of other matrices B, and M^-1: results, of a program once."""
+        return [*(replace(B, becomes=SOLUTION) for B in others), replace(M, becomes=INVERSE)]
 
     def _common(self, where: str, values: Sequence[Any]) -> Any:
         """Return a value of all kinds as other rows read it."""

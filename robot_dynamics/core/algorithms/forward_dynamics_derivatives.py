@@ -17,9 +17,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from robot_dynamics.common.scalars import Scalar, is_zero
+from robot_dynamics.common.scalars import Scalar
 from robot_dynamics.core.algorithms.derivatives import inverse_dynamics_derivatives
 from robot_dynamics.core.algorithms.forward_dynamics import Factors, factorize, fill_in, solve
+from robot_dynamics.core.algorithms.repeated_bodies import LoopTree
 from robot_dynamics.core.algorithms.simulation_step import driven_acceleration
 from robot_dynamics.core.algorithms.vectors import Matrix, Vector, inner, map_traced
 from robot_dynamics.core.friction.coulomb import Friction
@@ -69,10 +70,12 @@ def acceleration_derivatives(
         h: friction is that of the velocities qd + h qdd, s.
     """
     by_q, by_qd, M = inverse_dynamics_derivatives(tree, q, qd, qdd)
-    factors = factorize(_plus_diagonal(M, [h * x for x in damping]), fill_in(tree))
-    return AccelerationDerivatives(
-        _less(factors, by_q), _less(factors, _plus_diagonal(by_qd, damping)), inverse(factors)
-    )
+    M, by_qd = tree.plus_diagonal(M, [h * x for x in damping]), tree.plus_diagonal(by_qd, damping)
+    if isinstance(tree, LoopTree):
+        negative = tree.scaled(-1.0, by_q), tree.scaled(-1.0, by_qd)
+        return AccelerationDerivatives(*tree.solved(M, *negative))
+    factors = factorize(M, fill_in(tree))
+    return AccelerationDerivatives(_less(factors, by_q), _less(factors, by_qd), inverse(factors))
 
 
 def _less(factors: Factors, B: Matrix) -> list[list[Scalar]]:
@@ -98,12 +101,3 @@ def inverse(factors: Factors) -> list[list[Scalar]]:
             above.append(x)
         X.append([*row, corner])
     return X
-
-
-def _plus_diagonal(
-    A: Sequence[Sequence[Scalar]], diagonal: Sequence[Scalar]
-) -> list[list[Scalar]]:
-    return [
-        [x + d if i == j and not is_zero(d) else x for j, x in enumerate(row)]
-        for i, (row, d) in enumerate(zip(A, diagonal, strict=True))
-    ]

@@ -50,6 +50,9 @@ class LoopTracer(Protocol):
     def times(self, factor: float, matrix: Matrix) -> Matrix:
         """Return a matrix times a number."""
 
+    def solved(self, M: Matrix, *others: Matrix) -> list[Matrix]:
+        """Return M^-1 B of other matrices B, and M^-1."""
+
 
 @dataclass(frozen=True)
 class LoopTree(CanonicalTree):
@@ -96,6 +99,10 @@ class LoopTree(CanonicalTree):
     def scaled(self, factor: float, M: Any) -> Any:
         """Record factor M."""
         return self.tracer.times(factor, M)
+
+    def solved(self, M: Any, *others: Any) -> list[Any]:
+        """Record M^-1 B of other matrices B, and M^-1."""
+        return self.tracer.solved(M, *others)
 
 
 def kind_keys(tree: CanonicalTree, separate: Collection[int] = ()) -> list[Hashable]:

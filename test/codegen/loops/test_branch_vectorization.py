@@ -161,4 +161,4 @@ def test_branch_vectorization_is_chosen_where_it_shortens_a_program(machine):
     assert not form(hand)
     # Of matrices there is no other straight line.
     tree = on_legs(4, 6)
-    assert not form(tree, function=tree.rolled.function)
+    assert not form(tree, function=tree.matrices)

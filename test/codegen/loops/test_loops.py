@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from swept_trees import OUTPUTS, Plain, Tree
 
+from robot_dynamics.codegen.backends import machine_code
 from robot_dynamics.codegen.calls import compile_program, kernels, recipe
 from robot_dynamics.codegen.loops import LoopForm, Rows
 from robot_dynamics.codegen.loops.loop_assembly import trace_loops
@@ -175,6 +176,20 @@ def test_a_sample_has_the_same_bits_alone_and_in_any_batch(
     alone = [program(*each) for each in zip(x, scale, strict=True)]
     for k, batch in enumerate(program(x, scale)):
         np.testing.assert_array_equal(batch, np.stack([result[k] for result in alone]))
+
+
+def test_small_batches_run_in_lanes_once_their_kernel_is_loaded(machine, always_loops):
+    tree = Tree.random(3, 8, 0.0)
+    program = compile_program(
+        tree.straight, tree.inputs, name='small', outputs=OUTPUTS, loops=tree.rolled
+    )
+    program(*tree.arguments(machine_code.lanes()))
+    code, _, memory = program.kernels.loaded['batch']
+    address, most, _, few = program.kernels.small_batch
+    assert address == code.address('small.batch')
+    assert most > few
+    # Which the call wrapper gives to both kernels.
+    assert program.kernels.memory >= memory
 
 
 def test_threads_that_use_the_same_kernel_have_memory_of_their_own(machine, always_loops):
