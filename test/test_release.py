@@ -157,7 +157,10 @@ def test_the_workflow_runs_what_continuous_integration_runs():
     (job,) = workflow['jobs'].values()
     assert job['timeout-minutes'] == 90
     commands = [step['run'] for step in job['steps'] if 'run' in step]
-    assert commands == ['python test/release.py "$GITHUB_REF_NAME"', '.ci/run']
+    assert commands == ['python test/release.py "$GITHUB_REF_NAME"', '${{ matrix.command }}']
+    of_images = {run['image']: run['command'] for run in job['strategy']['matrix']['include']}
+    # The newest Python runs the fast tests.
+    assert of_images == {'python:3.11-bookworm': '.ci/run', 'python:3.14-bookworm': './run test'}
     assert Path(ROOT, '.ci', 'run').stat().st_mode & 0o100
 
 
