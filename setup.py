@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """How pip and colcon build and install the package."""
 
+import re
 from glob import glob
 from os.path import isfile
+from pathlib import Path
 
 from setuptools import find_packages, setup
+
+VERSION = '0.1.0'
+# To be filled in before the first release: test/release.py rejects a tag with example.com.
+REPOSITORY = 'https://example.com/robot_dynamics'
 
 NODES = [
     'dynamics_node',
@@ -72,14 +78,47 @@ def share(*folders):
     ]
 
 
+def readme():
+    """Return README.md with links to the repository, which package indexes cannot resolve."""
+    file = Path('README.md')
+    # colcon build --symlink-install runs this file in a folder without it.
+    text = file.read_text(encoding='utf-8') if file.is_file() else ''
+    relative = r'(!?)(\[[^\]]*\]\()(?!https?:|#)'
+
+    def absolute(link):
+        image, label = link.groups()
+        return f'{image}{label}{REPOSITORY}/{"raw" if image else "blob"}/{VERSION}/'
+
+    return re.sub(relative, absolute, text)
+
+
 setup(
     name='robot_dynamics',
-    version='0.1.0',
+    version=VERSION,
     description='Dynamics of robot arms for ROS 2: the terms of the equation of motion, '
     'feed-forward torque, simulation and validation',
+    long_description=readme(),
+    long_description_content_type='text/markdown',
     maintainer='robot_dynamics maintainers',
     maintainer_email='maintainers@example.com',
     license='Apache-2.0',
+    url=REPOSITORY,
+    project_urls={
+        'Documentation': f'{REPOSITORY}/tree/{VERSION}/docs',
+        'Changelog': f'{REPOSITORY}/blob/{VERSION}/CHANGELOG.rst',
+        'Issues': f'{REPOSITORY}/issues',
+    },
+    keywords='robotics dynamics ROS2 URDF torque identification',
+    classifiers=[
+        'Development Status :: 4 - Beta',
+        'Intended Audience :: Developers',
+        'Intended Audience :: Education',
+        'Intended Audience :: Science/Research',
+        'Operating System :: OS Independent',
+        *(f'Programming Language :: Python :: 3.{minor}' for minor in range(10, 15)),
+        'Topic :: Scientific/Engineering',
+        'Typing :: Typed',
+    ],
     packages=find_packages(include=['robot_dynamics', 'robot_dynamics.*']),
     package_data={
         'robot_dynamics': ['py.typed'],
@@ -180,9 +219,11 @@ setup(
             'mypy>=2.4,<2.5',
             'scipy-stubs>=1.14',
             'types-PyYAML>=6.0.12',
-            # test_packaging.py builds and installs the package with these.
+            # test_packaging.py builds, checks and installs the package with these.
+            'build>=1.2',
             'pip>=24.2',
             'setuptools>=70.1',
+            'twine>=6.1',
             'wheel>=0.43',
         ],
         # Mutation testing; the mutants are made by functions that other minor versions may move.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSIONS = {
-    'setup.py': r"^    version='(.*)',$",
+    'setup.py': r"^VERSION = '(.*)'$",
     'package.xml': r'<version>(.*)</version>',
     'robot_dynamics/__init__.py': r"^__version__ = '(.*)'$",
     'CITATION.cff': r'^version: (.*)$',
@@ -15,9 +15,10 @@ VERSIONS = {
     'CHANGELOG.rst': r'^(?:The first release, )?(\d+\.\d+\.\d+)(?=\.| \()',
 }
 PLACEHOLDERS = {
-    'setup.py': 'maintainers@example.com',
-    'package.xml': 'maintainers@example.com',
-    'CITATION.cff': 'maintainers@example.com',
+    # Of the maintainer and of the repository.
+    'setup.py': 'example.com',
+    'package.xml': 'example.com',
+    'CITATION.cff': 'example.com',
     'SECURITY.md': '(to be filled in before the first release)',
 }
 

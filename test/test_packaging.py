@@ -30,9 +30,10 @@ NODES = {
 }
 
 # Imported name -> (key in ros/rosdistro's rosdep and distribution files, distribution on PyPI).
-# clarabel, cvxpy, distributed, llvmlite, rosbags, threadpoolctl, trimesh, viser and websockets
-# have no rosdep key, jax and torch are left to pip; ROS packages come from a ROS 2 distribution or
-# its wheels, two of them with that of rclpy; control_msgs and tf2_msgs have none.
+# All keys were found there, for jazzy, kilted and lyrical (8468e88). clarabel, distributed,
+# llvmlite, pyarrow, threadpoolctl and viser have none; cvxpy, jax, rosbags, torch, trimesh and
+# websockets are optional and left to pip. ROS packages come from a ROS 2 distribution or its
+# wheels, two of them with that of rclpy; control_msgs and tf2_msgs have no wheel.
 DEPENDENCIES = {
     'ament_index_python': ('ament_index_python', 'ros-jazzy-ament-index-python'),
     'builtin_interfaces': ('builtin_interfaces', 'ros-jazzy-rclpy'),

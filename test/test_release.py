@@ -34,6 +34,13 @@ def test_all_files_name_one_maintainer():
     assert tuple(release.found(ROOT / 'setup.py', pattern) for pattern in patterns) == named
 
 
+def test_all_files_name_one_repository():
+    (url,) = ElementTree.parse(ROOT / 'package.xml').findall('url')
+    assert url.get('type') == 'repository'
+    assert citation()['repository-code'] == url.text
+    assert release.found(ROOT / 'setup.py', r"^REPOSITORY = '(.*)'$") == url.text
+
+
 def citation():
     return yaml.safe_load((ROOT / 'CITATION.cff').read_text())
 
@@ -49,7 +56,7 @@ def test_the_citation_has_what_its_format_requires():
 
 
 COMPLETE = {
-    'setup.py': "setup(\n    version='0.2.0',\n)\n",
+    'setup.py': "VERSION = '0.2.0'\n",
     'package.xml': '<package>\n  <version>0.2.0</version>\n</package>\n',
     'robot_dynamics/__init__.py': "__version__ = '0.2.0'\n",
     'CITATION.cff': 'version: 0.2.0\ndate-released: 2030-01-31\n',
@@ -150,7 +157,10 @@ def test_the_workflow_runs_what_continuous_integration_runs():
     (job,) = workflow['jobs'].values()
     assert job['timeout-minutes'] == 90
     commands = [step['run'] for step in job['steps'] if 'run' in step]
-    assert commands == ['python test/release.py "$GITHUB_REF_NAME"', '.ci/run']
+    assert commands == ['python test/release.py "$GITHUB_REF_NAME"', '${{ matrix.command }}']
+    of_images = {run['image']: run['command'] for run in job['strategy']['matrix']['include']}
+    # The newest Python runs the fast tests.
+    assert of_images == {'python:3.11-bookworm': '.ci/run', 'python:3.14-bookworm': './run test'}
     assert Path(ROOT, '.ci', 'run').stat().st_mode & 0o100
 
 

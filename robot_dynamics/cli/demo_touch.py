@@ -257,7 +257,7 @@ class Demonstration:
 
 def _observer_settings(sensors: Sensors) -> ObserverSettings:
     # Velocities lag by half a period and the time constant of their filter.
-    lag = STEP / 2 + 1 / (2 * np.pi * float(np.max(sensors.velocity_cutoff)))
+    lag = STEP / 2 + 1 / (2 * np.pi * float(np.asarray(sensors.velocity_cutoff).max()))
     play = 1.2 * np.asarray(sensors.position_resolution)
     return ObserverSettings(
         poles=FAST_POLES, poles_along_momentum=SLOW_POLES, effort_lead=lag, play=play

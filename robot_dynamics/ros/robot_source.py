@@ -149,8 +149,8 @@ class RobotSource(Part):
         missing = machine_code.why_not()
         if missing:
             self._node.get_logger().warning(
-                f'{missing}: results are computed in Python, some 5 ms for each state of an arm; '
-                'with llvmlite it takes microseconds'
+                f'{missing}: results are computed in Python, for 7 joints 0.2 ms later with each '
+                'state, and a simulated step takes 1.6 ms; with llvmlite it takes microseconds'
             )
         timeout = self._node.parameters.description_timeout
         self._wait(min(timeout, LONGEST_WAIT) if timeout else LONGEST_WAIT)

@@ -18,8 +18,9 @@ from robot_dynamics.common.errors import ShapeError
 
 Array = NDArray[np.float64]
 
-# Beyond this effort the exact test for overlap ends, and the arrays count as overlapping.
-OVERLAP_EFFORT = 10_000
+# Beyond this effort the exact test for overlap ends, and the arrays count as overlapping. Some
+# types of NumPy know no such effort: Any.
+OVERLAP_EFFORT: Any = 10_000
 
 # NumPy 1 has arrays of at most 32 axes, of which a result may need two.
 MOST_LEADING_AXES = 30
@@ -194,6 +195,6 @@ def _overlap(a: Array, b: Array) -> bool:
     if not np.may_share_memory(a, b):
         return False
     try:
-        return np.shares_memory(a, b, max_work=OVERLAP_EFFORT)  # type: ignore[arg-type]
+        return np.shares_memory(a, b, max_work=OVERLAP_EFFORT)
     except np.exceptions.TooHardError:
         return True

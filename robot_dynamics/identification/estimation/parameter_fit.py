@@ -249,7 +249,7 @@ def own_weights(problem: Problem, terms: Terms) -> tuple[Array, float]:
         b = terms.effort[:, j]
         x, _, rank, _ = np.linalg.lstsq(A, b, rcond=RANK)
         # Few rows are fitted too well by the unknowns of one joint.
-        freedom = max(len(b) - rank, 1) / len(b)
+        freedom = max(len(b) - int(rank), 1) / len(b)
         residual[:, j] = (b - A @ x) / np.sqrt(freedom)
     w = inverse_deviations(terms, residual)
     c = np.maximum(spreads(terms, w * residual), 1.0)[terms.effort.any(axis=0)]

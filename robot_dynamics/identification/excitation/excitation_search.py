@@ -369,8 +369,8 @@ class _Search:
         sizes = limits.half, limits.velocity, limits.acceleration
         q, qd, qdd = (size * rng.uniform(-1, 1, shape) for size in sizes)
         Y = self._arm.regressor(limits.centre + q, qd, qdd)[..., self.base.columns]
-        sizes = np.linalg.norm(Y / limits.effort[:, None], axis=(0, 1))
-        return np.asarray(sizes / np.sqrt(len(self._t)))
+        norms = np.linalg.norm(Y / limits.effort[:, None], axis=(0, 1))
+        return np.asarray(norms / np.sqrt(len(self._t)))
 
     def _regular(self, A: Array) -> Array:
         return np.asarray(A + RIDGE * np.trace(A) * np.eye(len(A)))
