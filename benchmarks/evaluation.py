@@ -29,7 +29,8 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import COULOMB_SPEED
 from robot_dynamics.core.friction.laws import STRIBECK_SPEED
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Evaluation, Recording, evaluate, text
+from robot_dynamics.evaluation import Evaluation, evaluate, text
+from robot_dynamics.recordings import Recording
 from robot_dynamics.simulation import (
     Actuators,
     FrictionSettings,

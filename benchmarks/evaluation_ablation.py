@@ -5,7 +5,7 @@
 
 Each recording is drawn at random from those of `benchmarks.evaluation`, with seeds of its own, and
 is searched once as it is and once without each stage. Those of correct models show which stages
-prevent false causes. With `--halve`, numbers of `identification.evaluation.search_numbers` are
+prevent false causes. With `--halve`, numbers of `evaluation.search_numbers` are
 halved instead, one at a time.
 """
 
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks import evaluation as rates
-from robot_dynamics.identification.evaluation import (
+from robot_dynamics.evaluation import (
     causes,
     evaluation,
     hypotheses,

@@ -23,7 +23,9 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.control import Reference
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Evaluation, Recording, evaluate, identify, text
+from robot_dynamics.evaluation import Evaluation, evaluate, text
+from robot_dynamics.identification import identify
+from robot_dynamics.recordings import Recording
 from robot_dynamics.simulation import HardwareProfile, load_profile, record_tracking
 from robot_dynamics.urdf.loading import load_urdf
 

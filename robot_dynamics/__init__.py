@@ -25,8 +25,9 @@ checked: NaN and infinity propagate to the results, as in NumPy.
 
 Wings, of which each imports only those to the left of it:
 
-    common < codegen < core < formulations | urdf < control < export
-           < simulation | identification | check | validation < view | textbook < ros < cli
+    common < codegen < core < formulations | urdf < control < export < recordings
+           < simulation | identification | evaluation | check | validation
+           < view | textbook < ros < cli
 
 Reading order: `core.model` (the robot), `formulations` (derivations from the books),
 `core.algorithms` (the fast ones), `codegen` (from scalars to machine code), `core.programs` (their

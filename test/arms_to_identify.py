@@ -11,7 +11,7 @@ from recorded_runs import lively
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.friction.laws import LAWS
-from robot_dynamics.identification import Recording
+from robot_dynamics.recordings import Recording
 
 
 def wrong(model, seed=0, size=0.15, **drives):

@@ -11,7 +11,7 @@ from recorded_runs import lively
 
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Recording
+from robot_dynamics.recordings import Recording
 from robot_dynamics.urdf.loading import parse_urdf
 
 # mass kg, centre of mass m, edges m of a box; then of its joint: origin m, axis, effort N m

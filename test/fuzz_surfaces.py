@@ -23,8 +23,8 @@ from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.trajectory_file import read_trajectory
 from robot_dynamics.core.kinematics import frame_pose
 from robot_dynamics.core.model.dh import load_dh
-from robot_dynamics.identification import read_bag, read_coupling
-from robot_dynamics.identification.recordings.recording_files import read_csv
+from robot_dynamics.recordings import read_bag, read_coupling
+from robot_dynamics.recordings.recording_files import read_csv
 from robot_dynamics.ros.parameter_files import read_parameters
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.simulation import load_environment

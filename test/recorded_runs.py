@@ -9,7 +9,7 @@ import numpy as np
 
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.identification import JointSample
+from robot_dynamics.recordings import JointSample
 
 START = 1_700_000_000 * SECOND
 

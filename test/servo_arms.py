@@ -4,7 +4,7 @@
 import numpy as np
 
 from robot_dynamics import Dynamics, parse_urdf
-from robot_dynamics.identification import Recording
+from robot_dynamics.recordings import Recording
 from robot_dynamics.simulation import FrictionSettings, PerStep, Servo, simulate_batch
 
 # name, origin, axis, mass, centre of mass, moments of inertia

@@ -21,8 +21,8 @@ from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.core.model.robots import planar_2r
 from robot_dynamics.export.interop import differentiable
 from robot_dynamics.export.interop.differentiable_function import Differentiable
-from robot_dynamics.identification import Recording
-from robot_dynamics.identification.recordings.gravity_setting import Postures
+from robot_dynamics.recordings import Recording
+from robot_dynamics.recordings.gravity_setting import Postures
 from robot_dynamics.simulation import (
     Actuators,
     ClosedLoopSimulator,

@@ -146,19 +146,19 @@ OWNERS = [
         concept='noise of a recording',
         pattern=r'\bperiodogram\(',
         found="f, P = periodogram(x, 1 / step, 'hann', axis=0)",
-        files=('identification/recordings/noise.py',),
+        files=('recordings/noise.py',),
     ),
     Row(
         concept='preparation of measured signals: low-pass without lag, sparse samples',
         pattern=r'filtfilt\(|1 / \(\w+ \* \S*cutoff \* \S*step\)\)\)',
         found='stride = max(1, int(1 / (SPARSE * s.cutoff * s.step)))',
-        files=('identification/recordings/smoothing.py',),
+        files=('recordings/smoothing.py',),
     ),
     Row(
         concept='joints that move in a recording',
         pattern=r'\bSTANDING\b',
         found='self.moving = np.abs(s.qd) > STANDING',
-        files=('identification/recordings/',),
+        files=('recordings/',),
     ),
     Row(
         concept='validity of mass and inertia',
@@ -242,7 +242,7 @@ OWNERS = [
         found="return {'kind': kind, 'subject': link, 'words': text}",
         files=(
             'common/reporting/findings.py',
-            'identification/evaluation/evaluation_report.py',  # kinds that were not searched
+            'evaluation/evaluation_report.py',  # kinds that were not searched
         ),
     ),
 ]

@@ -25,12 +25,8 @@ from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
-from robot_dynamics.identification import (
-    Evaluation,
-    evaluate,
-    text,
-)
-from robot_dynamics.identification.evaluation.evaluation_report import as_json, plot, write_csv
+from robot_dynamics.evaluation import Evaluation, evaluate, text
+from robot_dynamics.evaluation.evaluation_report import as_json, plot, write_csv
 
 
 def add_evaluate_options(parser: argparse.ArgumentParser) -> None:

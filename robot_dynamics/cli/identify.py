@@ -33,7 +33,6 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.laws import LAWS
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Recording, read_coupling, read_recording
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.excitation_check import RefusedError, refused
 from robot_dynamics.identification.estimation.friction_choice import AUTO
@@ -54,7 +53,8 @@ from robot_dynamics.identification.estimation.simulator_files import (
     isaaclab_text,
     mjcf_changes,
 )
-from robot_dynamics.identification.recordings.recording import stated
+from robot_dynamics.recordings import Recording, read_coupling, read_recording
+from robot_dynamics.recordings.recording import stated
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.urdf.editing import Change, edited
 from robot_dynamics.urdf.identified import marked

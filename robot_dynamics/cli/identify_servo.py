@@ -25,7 +25,6 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Recording
 from robot_dynamics.identification.servo.servo_files import (
     servo_isaaclab,
     servo_missing,
@@ -36,6 +35,7 @@ from robot_dynamics.identification.servo.servo_files import (
 from robot_dynamics.identification.servo.servo_identification import identify_servo
 from robot_dynamics.identification.servo.servo_report import as_json, plot, text
 from robot_dynamics.identification.servo.servo_result import ServoIdentification
+from robot_dynamics.recordings import Recording
 from robot_dynamics.urdf.identified import marked
 from robot_dynamics.urdf.loading import parse_urdf
 

@@ -31,7 +31,7 @@ from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.kinematics import jacobian
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import (
+from robot_dynamics.recordings import (
     Bag,
     CommandLog,
     Recording,
@@ -39,11 +39,11 @@ from robot_dynamics.identification import (
     read_commands,
     read_recording,
 )
-from robot_dynamics.identification.recordings.drives import Drives
-from robot_dynamics.identification.recordings.lerobot import UNITS
-from robot_dynamics.identification.recordings.recording import MissingJointsError, stated
-from robot_dynamics.identification.recordings.recording_files import CsvFile
-from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
+from robot_dynamics.recordings.drives import Drives
+from robot_dynamics.recordings.lerobot import UNITS
+from robot_dynamics.recordings.recording import MissingJointsError, stated
+from robot_dynamics.recordings.recording_files import CsvFile
+from robot_dynamics.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.ros.parameter_files import is_identified, read_parameters, standard_errors
 from robot_dynamics.ros.robot_parameters import MeasuredParameters
 from robot_dynamics.urdf.loading import parse_urdf

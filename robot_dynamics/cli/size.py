@@ -52,7 +52,7 @@ from robot_dynamics.control.trajectory_file import read_trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.model.states import random_postures
-from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
+from robot_dynamics.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 
 WITHOUT_DRIVE = 1  # exit code

@@ -43,10 +43,10 @@ from robot_dynamics.control.threshold_learning import ThresholdLearning
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.friction_settings import FrictionSettings
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification import Recording, RecordingError
-from robot_dynamics.identification.recordings.effort_unit import UNSTATED
-from robot_dynamics.identification.recordings.plausibility import require_joints
-from robot_dynamics.identification.recordings.recording import efforts_of, scale_of
+from robot_dynamics.recordings import Recording, RecordingError
+from robot_dynamics.recordings.effort_unit import UNSTATED
+from robot_dynamics.recordings.plausibility import require_joints
+from robot_dynamics.recordings.recording import efforts_of, scale_of
 from robot_dynamics.ros.observer_parameters import ObserverParameters, threshold_values
 from robot_dynamics.ros.parameter_files import identified_from, read_back
 from robot_dynamics.ros.parameters import values

@@ -43,7 +43,7 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coefficients import JointFriction
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification.recordings.drives import Drives
+from robot_dynamics.recordings.drives import Drives
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 
 INFEASIBLE = 1  # exit code

@@ -36,8 +36,8 @@ from robot_dynamics.cli.recording_options import (
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification.recordings.effort_unit import UNSTATED
-from robot_dynamics.identification.recordings.recording import efforts_of, scale_of
+from robot_dynamics.recordings.effort_unit import UNSTATED
+from robot_dynamics.recordings.recording import efforts_of, scale_of
 from robot_dynamics.urdf.geometry.meshes import mesh_folders
 from robot_dynamics.urdf.loading import parse_urdf
 from robot_dynamics.urdf.robot_files import robot_file

@@ -23,7 +23,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.extras import needed
 from robot_dynamics.common.stamps import SECOND
 from robot_dynamics.common.yaml_text import read_yaml
-from robot_dynamics.identification.recordings.bag import METADATA, REPAIR, BagError
+from robot_dynamics.recordings.bag import METADATA, REPAIR, BagError
 from robot_dynamics.ros import messages
 from robot_dynamics.ros.graph_client import POLL, GraphClient, GraphError
 

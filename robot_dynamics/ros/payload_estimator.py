@@ -29,8 +29,8 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
 from robot_dynamics.identification.payload.payload import Payload, PayloadError, estimate_payload
-from robot_dynamics.identification.recordings.effort_unit import TORQUE
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.recordings.effort_unit import TORQUE
+from robot_dynamics.recordings.recording import Recording
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.health import Status
 from robot_dynamics.ros.lifecycle import RobotNode

@@ -18,8 +18,8 @@ from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.inverse_kinematics import inverse_kinematics
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.identification.recordings.recording import Recording
-from robot_dynamics.identification.recordings.smoothing import cutoff_of, smooth
+from robot_dynamics.recordings.recording import Recording
+from robot_dynamics.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.simulation import InelasticStop, JointModels, Simulator
 from robot_dynamics.view.scene import torques
 from robot_dynamics.view.state import External, Load, ViewError, ViewState, number

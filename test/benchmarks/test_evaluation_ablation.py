@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import evaluation as rates
 from benchmarks import evaluation_ablation as ablation
-from robot_dynamics.identification.evaluation import causes, evaluation
+from robot_dynamics.evaluation import causes, evaluation
 
 
 def test_changes_are_undone():

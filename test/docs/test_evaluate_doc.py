@@ -13,8 +13,8 @@ from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics import cli
 from robot_dynamics.common.resources import share_file
-from robot_dynamics.identification.evaluation import evaluation_report
-from robot_dynamics.identification.recordings import recording
+from robot_dynamics.evaluation import evaluation_report
+from robot_dynamics.recordings import recording
 from robot_dynamics.urdf.loading import load_urdf
 
 PAGE = (Path(__file__).parents[2] / 'docs' / 'guides' / 'evaluate.md').read_text()

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip('rosbags')
 
 from robot_dynamics.common.resources import share_file
-from robot_dynamics.identification import by_joint, read_bag
+from robot_dynamics.recordings import by_joint, read_bag
 from robot_dynamics.urdf.loading import load_urdf
 
 EXAMPLE = Path(__file__).parents[2] / 'examples' / 'record_simulated_arm.py'

@@ -12,7 +12,7 @@ from rerooted import rerooted
 from robot_dynamics.common.spatial import inverse_pose
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robots import random_tree
-from robot_dynamics.identification import evaluate
+from robot_dynamics.evaluation import evaluate
 from robot_dynamics.identification.estimation.identified_files import (
     estimated_links,
     identified_urdf,

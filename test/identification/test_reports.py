@@ -7,9 +7,9 @@ import pytest
 
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
+from robot_dynamics.evaluation import evaluation_report
 from robot_dynamics.identification import limits_of
 from robot_dynamics.identification.estimation import identification_report
-from robot_dynamics.identification.evaluation import evaluation_report
 from robot_dynamics.identification.excitation import excitation_report
 from robot_dynamics.identification.excitation.excitation_search import excite
 from robot_dynamics.identification.payload import payload_report

@@ -26,7 +26,7 @@ from tiers import soak
 from robot_dynamics import Dynamics, cli
 from robot_dynamics.control import Trajectory
 from robot_dynamics.control.trajectory_file import write_trajectory
-from robot_dynamics.identification import by_joint, read_bag
+from robot_dynamics.recordings import by_joint, read_bag
 from robot_dynamics.ros import messages, qos
 from robot_dynamics.ros.bag_recorder import RecordedTopic
 from robot_dynamics.ros.nodes.feedforward_node import FeedforwardNode

@@ -11,7 +11,7 @@ from robot_dynamics.common.errors import ModelError, ShapeError
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Gains, Reference
 from robot_dynamics.core.model.robots import planar_2r
-from robot_dynamics.identification import Recording
+from robot_dynamics.recordings import Recording
 from robot_dynamics.simulation import (
     Actuators,
     FrictionSettings,

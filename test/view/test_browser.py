@@ -12,7 +12,7 @@ from shown_page import ShownPage
 
 from robot_dynamics.control.start_posture import start_posture
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.identification import by_joint
+from robot_dynamics.recordings import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.playback_controls import PlaybackControls
 from robot_dynamics.view.server import url

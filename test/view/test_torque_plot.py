@@ -8,7 +8,7 @@ import pytest
 from recorded_runs import lively, samples, torque
 from shown_page import ShownPage
 
-from robot_dynamics.identification import by_joint
+from robot_dynamics.recordings import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.playback_controls import PlaybackControls
 from robot_dynamics.view.scene import torques

@@ -9,7 +9,7 @@ from recorded_runs import lively, samples, torque
 
 from robot_dynamics.control.joint_reading import JointReading
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.identification import by_joint
+from robot_dynamics.recordings import by_joint
 from robot_dynamics.urdf.loading import load_urdf
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import External, ViewError, ViewState

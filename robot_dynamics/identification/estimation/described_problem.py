@@ -23,7 +23,7 @@ from robot_dynamics.identification.estimation.parameter_fit import (
 )
 from robot_dynamics.identification.estimation.prepared_rows import PreparedRows, together
 from robot_dynamics.identification.estimation.pseudo_inertia import bodies
-from robot_dynamics.identification.recordings.recording import RecordingError
+from robot_dynamics.recordings.recording import RecordingError
 
 CERTAIN_SIGN = 3.0  # standard deviations of dry friction
 OPPOSITE = 0.3  # least size of a factor between torques of opposite sign

@@ -52,8 +52,8 @@ from robot_dynamics.identification.estimation.stages import (
     with_delay,
     with_friction_law,
 )
-from robot_dynamics.identification.recordings.coupling import Coupling
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.recordings.coupling import Coupling
+from robot_dynamics.recordings.recording import Recording
 
 
 @single_thread()

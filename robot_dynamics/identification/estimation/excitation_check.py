@@ -14,7 +14,7 @@ from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.coulomb import sliding_direction
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import Observations
-from robot_dynamics.identification.recordings.recording import RecordingError
+from robot_dynamics.recordings.recording import RecordingError
 
 RANGE = 0.05  # rad or m: a joint that travels less does not move
 MOVING = 0.05  # of the rows, and

@@ -22,7 +22,7 @@ from robot_dynamics.identification.estimation.identification_report import (
     units,
     verdict,
 )
-from robot_dynamics.identification.recordings.effort_curves import effort_curves
+from robot_dynamics.recordings.effort_curves import effort_curves
 
 CHANGED = 1e-3  # relative: parameters that change less are not listed
 STYLE = """

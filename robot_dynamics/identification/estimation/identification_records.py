@@ -15,9 +15,9 @@ from robot_dynamics.identification.estimation.base_fit import BaseEstimate
 from robot_dynamics.identification.estimation.delay import Delay
 from robot_dynamics.identification.estimation.identified_validation import Drift, Validation
 from robot_dynamics.identification.estimation.parameter_fit import Fit
-from robot_dynamics.identification.recordings.coupling import Coupling
-from robot_dynamics.identification.recordings.periods import Averaged
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.recordings.coupling import Coupling
+from robot_dynamics.recordings.periods import Averaged
+from robot_dynamics.recordings.recording import Recording
 
 EFFORTS = ('torques', 'currents', 'link-side')
 DERIVED = 'velocities are derivatives of the positions, which have less noise than those recorded'

@@ -33,7 +33,7 @@ from robot_dynamics.identification.estimation.identified_validation import (
     Validation,
 )
 from robot_dynamics.identification.estimation.parameter_fit import FEWEST
-from robot_dynamics.identification.recordings.periods import Averaged
+from robot_dynamics.recordings.periods import Averaged
 
 CERTAIN = 4.0  # standard deviations
 STOPS = 3  # of a joint, at least: fewer hardly test friction at standstill

@@ -29,16 +29,16 @@ from robot_dynamics.identification.estimation.identification_records import (
 from robot_dynamics.identification.estimation.observations import Preparation
 from robot_dynamics.identification.estimation.pseudo_inertia import displacement
 from robot_dynamics.identification.estimation.solver import solver
-from robot_dynamics.identification.recordings.coupling import Coupling
-from robot_dynamics.identification.recordings.effort_unit import CURRENT
-from robot_dynamics.identification.recordings.plausibility import require_joints
-from robot_dynamics.identification.recordings.recording import (
+from robot_dynamics.recordings.coupling import Coupling
+from robot_dynamics.recordings.effort_unit import CURRENT
+from robot_dynamics.recordings.plausibility import require_joints
+from robot_dynamics.recordings.recording import (
     Recording,
     RecordingError,
     scale_of,
     stated,
 )
-from robot_dynamics.identification.recordings.smoothing import cutoff_of
+from robot_dynamics.recordings.smoothing import cutoff_of
 
 HIGHEST = 12.0  # Hz, of the automatic cut-off frequency: above, friction hides in vibrations
 EXTENT = 0.15  # m: a payload of unknown centre of mass is about so large

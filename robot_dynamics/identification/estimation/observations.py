@@ -23,10 +23,10 @@ import numpy as np
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.laws import FrictionLaw
-from robot_dynamics.identification.recordings.noise import effort_noise
-from robot_dynamics.identification.recordings.recording import Recording, moves
-from robot_dynamics.identification.recordings.smoothing import SparseSamples, Stretch, smooth
-from robot_dynamics.identification.recordings.velocities import with_better_velocities
+from robot_dynamics.recordings.noise import effort_noise
+from robot_dynamics.recordings.recording import Recording, moves
+from robot_dynamics.recordings.smoothing import SparseSamples, Stretch, smooth
+from robot_dynamics.recordings.velocities import with_better_velocities
 
 SPARSE = 16  # samples per period of the cut-off frequency that the regressor needs
 PER_PERIOD = 8  # rows per period of the cut-off frequency, of which

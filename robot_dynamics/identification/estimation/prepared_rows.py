@@ -17,8 +17,8 @@ from robot_dynamics.identification.estimation.equations import Load, RecordingRo
 from robot_dynamics.identification.estimation.excitation_check import Refusals, require_motion
 from robot_dynamics.identification.estimation.inputs import Inputs, load_of
 from robot_dynamics.identification.estimation.observations import BY_ROW, Observations
-from robot_dynamics.identification.recordings.recording import Recording
-from robot_dynamics.identification.recordings.velocities import Velocities, with_better_velocities
+from robot_dynamics.recordings.recording import Recording
+from robot_dynamics.recordings.velocities import Velocities, with_better_velocities
 
 FITTED = 2 / 3  # of the recording; the rest validates
 GAP = 1.0  # s between both, longer than the filter's memory

@@ -21,8 +21,8 @@ from robot_dynamics.identification.estimation.friction_choice import AUTO, CHOIC
 from robot_dynamics.identification.estimation.inputs import Inputs
 from robot_dynamics.identification.estimation.parameter_fit import Fit, fit
 from robot_dynamics.identification.estimation.prepared_rows import PreparedRows
-from robot_dynamics.identification.recordings.periods import Averaged, averaged
-from robot_dynamics.identification.recordings.recording import Recording, RecordingError
+from robot_dynamics.recordings.periods import Averaged, averaged
+from robot_dynamics.recordings.recording import Recording, RecordingError
 
 Progress = Callable[[str], None]
 

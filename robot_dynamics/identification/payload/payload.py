@@ -47,10 +47,10 @@ from robot_dynamics.identification.payload.payload_pieces import (
     Posture,
     pieces_of,
 )
-from robot_dynamics.identification.recordings.drives import AS_DESCRIBED, Drives
-from robot_dynamics.identification.recordings.effort_unit import common_unit
-from robot_dynamics.identification.recordings.gravity_setting import APART, STILL
-from robot_dynamics.identification.recordings.recording import (
+from robot_dynamics.recordings.drives import AS_DESCRIBED, Drives
+from robot_dynamics.recordings.effort_unit import common_unit
+from robot_dynamics.recordings.gravity_setting import APART, STILL
+from robot_dynamics.recordings.recording import (
     Recording,
     RecordingError,
 )

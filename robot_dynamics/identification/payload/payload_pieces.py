@@ -15,11 +15,11 @@ from robot_dynamics.core.model.inertia import to_parameters
 from robot_dynamics.identification.estimation.pseudo_inertia import displacement
 from robot_dynamics.identification.payload.model_errors import link_errors
 from robot_dynamics.identification.payload.payload_fit import Rows
-from robot_dynamics.identification.recordings.drives import Drives
-from robot_dynamics.identification.recordings.gravity_setting import STILL
-from robot_dynamics.identification.recordings.plausibility import require_joints
-from robot_dynamics.identification.recordings.recording import Recording, moves, scale_of
-from robot_dynamics.identification.recordings.smoothing import Stretch, cutoff_of, smooth
+from robot_dynamics.recordings.drives import Drives
+from robot_dynamics.recordings.gravity_setting import STILL
+from robot_dynamics.recordings.plausibility import require_joints
+from robot_dynamics.recordings.recording import Recording, moves, scale_of
+from robot_dynamics.recordings.smoothing import Stretch, cutoff_of, smooth
 
 DRY = (LAWS['coulomb'], LAWS['coulomb_memory'])  # dry friction is a combination of both
 DENSE = 16  # samples per period of the cut-off frequency

@@ -15,10 +15,10 @@ import numpy as np
 
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.friction.coulomb import sliding_direction
-from robot_dynamics.identification.recordings.smoothing import low_pass
 from robot_dynamics.identification.servo.arm_loads import Loads
 from robot_dynamics.identification.servo.joint_fit import INDEX, PARAMETERS, UNLIMITED
 from robot_dynamics.identification.servo.servo_runs import Run
+from robot_dynamics.recordings.smoothing import low_pass
 
 DELAYS = np.arange(0.0, 0.0601, 0.002)  # s
 DEFAULT_INERTIA = 4.0  # times that of the arm: of arm and drive, where gravity shows no scale

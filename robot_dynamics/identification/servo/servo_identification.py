@@ -20,8 +20,6 @@ from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.joint_values import per_joint
 from robot_dynamics.identification.estimation.excitation_check import RefusedError
-from robot_dynamics.identification.recordings.plausibility import require_joints
-from robot_dynamics.identification.recordings.recording import Recording, RecordingError
 from robot_dynamics.identification.servo.arm_loads import bare
 from robot_dynamics.identification.servo.certainty import why_zero_is_unknown
 from robot_dynamics.identification.servo.joint_checks import (
@@ -44,6 +42,8 @@ from robot_dynamics.identification.servo.servo_validation import (
     validated,
 )
 from robot_dynamics.identification.servo.terms import TERMS, chosen, without
+from robot_dynamics.recordings.plausibility import require_joints
+from robot_dynamics.recordings.recording import Recording, RecordingError
 
 NOT_COMMANDED = ('it travels', 'its command varies')  # reasons: others are identified
 FITTED = 2 / 3  # of each recording, where none is given for validation

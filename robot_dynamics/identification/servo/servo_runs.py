@@ -15,9 +15,9 @@ import numpy as np
 
 from robot_dynamics.common.made_once import made_once
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.identification.recordings.recording import Recording, RecordingError
-from robot_dynamics.identification.recordings.sampling import even_times, pieces, resampled
-from robot_dynamics.identification.recordings.smoothing import derivative, low_pass
+from robot_dynamics.recordings.recording import Recording, RecordingError
+from robot_dynamics.recordings.sampling import even_times, pieces, resampled
+from robot_dynamics.recordings.smoothing import derivative, low_pass
 
 LONGEST_STEP = 2e-3  # s, of simulated motion
 WARM_UP = 0.5  # s, in which a simulation forgets its start

@@ -53,7 +53,7 @@ from robot_dynamics.control.arm_on_moving_base import Arm
 from robot_dynamics.control.joint_reading import JointReading, StampRateLimit
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.memory import FrictionModel, tracked
-from robot_dynamics.identification.recordings.gravity_setting import Postures, remedy
+from robot_dynamics.recordings.gravity_setting import Postures, remedy
 from robot_dynamics.ros import health, messages, qos
 from robot_dynamics.ros.base_motion_input import BaseMotionInput
 from robot_dynamics.ros.diagnostics import Diagnostics

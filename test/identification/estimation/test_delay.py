@@ -18,7 +18,7 @@ from robot_dynamics.identification import identify
 from robot_dynamics.identification.estimation import delay as delays
 from robot_dynamics.identification.estimation import stages
 from robot_dynamics.identification.estimation.delay import LONG, MECHANICAL, confirmed
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.recordings.recording import Recording
 
 UR5 = replace(robots.load('ur5'), lower=np.full(6, -3.0), upper=np.full(6, 3.0))
 VISCOUS, COULOMB = np.array([12.0, 12, 8, 2, 2, 2]), np.array([6.0, 8, 5, 2, 1.5, 1.2])

@@ -20,7 +20,6 @@ from robot_dynamics.control import Trajectory
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.friction.laws import LAWS, FrictionLawError
 from robot_dynamics.core.model.robots import random_tree
-from robot_dynamics.identification import Recording, RecordingError
 from robot_dynamics.identification.estimation.base_parameters import base_parameters
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.excitation_check import (
@@ -33,6 +32,7 @@ from robot_dynamics.identification.estimation.identification_report import text,
 from robot_dynamics.identification.estimation.identified_files import node_parameters
 from robot_dynamics.identification.estimation.identified_validation import Validation
 from robot_dynamics.identification.estimation.observations import observations
+from robot_dynamics.recordings import Recording, RecordingError
 from robot_dynamics.urdf.loading import load_urdf
 
 RNG = np.random.default_rng

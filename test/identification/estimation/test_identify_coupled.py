@@ -18,13 +18,8 @@ from recorded_runs import lively, samples, write_bag
 from robot_dynamics import cli
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.coordinates import with_coordinates
-from robot_dynamics.identification import (
-    Coupling,
-    PayloadRecording,
-    Recording,
-    RecordingError,
-    identify,
-)
+from robot_dynamics.identification import PayloadRecording, identify
+from robot_dynamics.recordings import Coupling, Recording, RecordingError
 from robot_dynamics.ros.parameter_files import check_identified
 from robot_dynamics.ros.parameters import ParameterError, joint_order
 from robot_dynamics.urdf.loading import load_urdf, parse_urdf

@@ -10,9 +10,9 @@ from recorded_runs import lively
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Reference
 from robot_dynamics.core.dynamics import Dynamics
-from robot_dynamics.identification import Recording
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.identification_report import remarks
+from robot_dynamics.recordings import Recording
 from robot_dynamics.simulation import load_profile, record_motion
 from robot_dynamics.urdf.loading import load_urdf
 

@@ -8,7 +8,7 @@ from recorded_runs import lively, torque
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.identification.estimation.observations import observations
-from robot_dynamics.identification.recordings.recording import Recording
+from robot_dynamics.recordings.recording import Recording
 from robot_dynamics.urdf.loading import load_urdf
 
 MODEL = load_urdf(share_file('urdf/planar_2r.urdf'))

@@ -14,12 +14,12 @@ from robot_dynamics.common.spatial import pose
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.inertia import from_parameters, to_parameters, transformed
 from robot_dynamics.core.model.robots import random_inertial
-from robot_dynamics.identification import RecordingError
 from robot_dynamics.identification.estimation.covariance import pooled
 from robot_dynamics.identification.estimation.estimation import identify
 from robot_dynamics.identification.estimation.identification_records import PayloadRecording
 from robot_dynamics.identification.estimation.identification_report import text
 from robot_dynamics.identification.estimation.pseudo_inertia import displacement
+from robot_dynamics.recordings import RecordingError
 from robot_dynamics.urdf.loading import load_urdf
 
 RNG = np.random.default_rng

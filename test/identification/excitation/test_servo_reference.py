@@ -12,10 +12,11 @@ from robot_dynamics import Dynamics, cli, parse_urdf
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.control.limits import violations
 from robot_dynamics.control.trajectory_file import read_trajectory
-from robot_dynamics.identification import ExcitationError, excite_servo, limits_of, read_commands
+from robot_dynamics.identification import ExcitationError, excite_servo, limits_of
 from robot_dynamics.identification.excitation.capsules import capsules_of
 from robot_dynamics.identification.excitation.clearance import clearance
 from robot_dynamics.identification.excitation.servo_reference import SHARES
+from robot_dynamics.recordings import read_commands
 from robot_dynamics.simulation import PerStep, Servo, simulate_batch
 from robot_dynamics.urdf.loading import load_urdf
 

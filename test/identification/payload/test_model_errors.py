@@ -12,7 +12,7 @@ from robot_dynamics.core.model.inertia import to_parameters
 from robot_dynamics.identification.payload.model_errors import CAD, likeliest, link_errors
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_report import as_json, text
-from robot_dynamics.identification.recordings.effort_unit import EffortUnitError
+from robot_dynamics.recordings.effort_unit import EffortUnitError
 
 
 def estimate(arm, mass=MASS, **options):

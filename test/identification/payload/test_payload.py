@@ -15,10 +15,11 @@ from robot_dynamics.control import Reference
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.inertia import to_parameters
 from robot_dynamics.core.model.states import random_postures
-from robot_dynamics.identification import Recording, RecordingError, identify
+from robot_dynamics.identification import identify
 from robot_dynamics.identification.payload.payload import PayloadError, estimate_payload
 from robot_dynamics.identification.payload.payload_fit import scale_factors
 from robot_dynamics.identification.payload.payload_report import text
+from robot_dynamics.recordings import Recording, RecordingError
 from robot_dynamics.simulation import load_profile, record_motion
 from robot_dynamics.urdf.loading import load_urdf
 

@@ -13,7 +13,7 @@ from robot_dynamics.identification.payload.payload_pieces import (
     MeasuredEfforts,
     pieces_of,
 )
-from robot_dynamics.identification.recordings.drives import AS_DESCRIBED
+from robot_dynamics.recordings.drives import AS_DESCRIBED
 
 UR5 = robots.load('ur5')
 

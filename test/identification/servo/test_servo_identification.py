@@ -10,8 +10,8 @@ import servo_arms
 from servo_arms import commands, drawn_servos, positions, recording, table_arm
 
 from robot_dynamics.identification.estimation.excitation_check import RefusedError
-from robot_dynamics.identification.recordings.recording import RecordingError
 from robot_dynamics.identification.servo.servo_identification import identify_servo
+from robot_dynamics.recordings.recording import RecordingError
 
 TORQUE_OF = {'lag': 'D', 'armature': 'A', 'coulomb': 'fc', 'limit': 'tmax'}
 

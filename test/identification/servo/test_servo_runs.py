@@ -4,9 +4,9 @@
 import numpy as np
 import pytest
 
-from robot_dynamics.identification import Recording
-from robot_dynamics.identification.recordings.recording import RecordingError
 from robot_dynamics.identification.servo.servo_runs import LONGEST_STEP, runs_of
+from robot_dynamics.recordings import Recording
+from robot_dynamics.recordings.recording import RecordingError
 
 
 def recording(t):
