@@ -85,7 +85,7 @@ def wrong_entries(seen: Comparison) -> str:
     for entry in np.argwhere(size > seen.rounding).tolist():
         difference = np.moveaxis(seen.difference, 0, -1)[tuple(entry)]
         text = _entry(seen.term, entry)
-        if np.ptp(difference) <= seen.rounding:
+        if np.ptp(difference) <= min(seen.rounding, DIGITS * np.abs(difference).max()):
             text += f' (by {difference.mean():+.6g} in every state)'
         else:
             constant = False
