@@ -5,7 +5,7 @@ Input: words and files. Output: tables, files and an exit code. Other wings use 
 file per verb; `commands.GROUPS` lists the verbs.
 
 Only `demo`, `send`, `record` and `view --live` need ROS 2. An error is one line, with exit code 2;
-Ctrl-C ends with 130, but `record` with 0.
+Ctrl-C ends with 130, but `record` with 0; a pipe whose reader ends, as in `... | head`, with 141.
 """
 
 from __future__ import annotations

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import select
 import shutil
 import sys
 import textwrap
@@ -41,6 +43,7 @@ from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.core.model.joint_values import words_of
 
 ERROR = 2  # exit code of an error, as in argparse
+CLOSED = 141  # exit code of a broken pipe, as shells have it: 128 + SIGPIPE
 NUMBERS = re.compile(r'(?=.*[][(),])[][(),\s\d.eE+-]+')  # of a list in Python, or a part of one
 
 NAME_WIDTH = 15  # characters of a verb in --help
@@ -92,7 +95,40 @@ class OneLineParser(argparse.ArgumentParser):
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb and return its exit code."""
+    """Run one verb and return its exit code; CLOSED if the reader of the output has ended."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            print(end='', flush=True)  # here, not in the shutdown of the interpreter
+    except OSError as error:
+        # What is left in the buffer cannot be written either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return CLOSED
+        print(f'robot-dynamics: standard output: {error.strerror}', file=sys.stderr)
+        return ERROR
+
+
+def _output_is_closed() -> bool:
+    """Return whether standard output is a pipe whose reader has ended, as in `... | head`."""
+    if sys.platform == 'win32':
+        return False
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError, AttributeError):
+        return False  # not a file: replaced by the caller, closed or absent
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run one verb and return its exit code; that of an error after its message.
+
+    Raises:
+        BrokenPipeError: the reader of the output has ended.
+    """
     words = sys.argv[1:] if arguments is None else arguments
     given = [part for word in words for part in _parts(word)]
     options = argparse.Namespace()
@@ -102,6 +138,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with urdf_of_table(options):
             return verb(options)
     except (RobotDynamicsError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and _output_is_closed():
+            raise
         reason = f'{error.filename}: {error.strerror}' if _names_file(error) else str(error)
         reason = _option(given, options, reason) + reason
         print(f'robot-dynamics: {" ".join(reason.split())}', file=sys.stderr)

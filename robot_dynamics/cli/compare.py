@@ -12,7 +12,7 @@ from robot_dynamics.validation.formulations import compare, plot
 
 def add_compare_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
-    add_robot(parser)
+    add_robot(parser, of_textbooks=True)
     add_gravity(parser)
     parser.add_argument('--states', type=count(), default=10, help='number of random states (10)')
     parser.add_argument('--picture', type=new_picture, help='figure file; needs matplotlib')

@@ -17,7 +17,7 @@ QUIET = 1.0  # s, after which the steps are shown
 
 def add_derive_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `derive`."""
-    add_robot(parser)
+    add_robot(parser, of_textbooks=True)
     add_gravity(parser)
     add = parser.add_argument
     add(
@@ -40,9 +40,8 @@ def add_derive_options(parser: argparse.ArgumentParser) -> None:
 def derive_robot(options: argparse.Namespace) -> int:
     """Print M, C and g, or Y and Theta, of a robot of up to three joints.
 
-    With --numbers, of up to four. Robots of the textbooks are known by name: vertical_particle,
-    geared_link, cartesian_arm, point_mass_2r, remote_elbow, five_bar. Needs SymPy: pip install
-    sympy, or in a checkout pip install '.[derive]'.
+    With --numbers, of up to four. Needs SymPy: pip install sympy, or in a checkout pip install
+    '.[derive]'.
     """
     model = read_robot(options, gravity=gravity_in_base(options), tip_link=options.tip_link)
     derived = derive(model, options.notation, numbers=options.numbers, progress=_Progress())

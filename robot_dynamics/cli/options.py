@@ -26,6 +26,7 @@ from robot_dynamics.common.resources import bundled_robots
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.dh import CONVENTIONS, load_dh
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
 from robot_dynamics.ros.robot_parameters import RobotParameters
@@ -43,6 +44,7 @@ def add_robot(
     *,
     absent: str = '',
     default: Path | None = None,
+    of_textbooks: bool = False,
 ) -> None:
     """Add the robot of a verb: `robot`, a description, or `--dh`, a table that becomes one.
 
@@ -54,6 +56,7 @@ def add_robot(
         option: the name of the argument, '--robot' where the verb has another one.
         absent: which robot it is where neither is given; '': one of them is required.
         default: the path of that robot.
+        of_textbooks: whether the help lists the textbook robots, which have no file.
     """
     group = parser.add_mutually_exclusive_group(required=not absent)
     number: dict[str, Any] = {} if option.startswith('-') else {'nargs': '?'}
@@ -63,6 +66,7 @@ def add_robot(
         'name: '
         f'{", ".join(bundled_robots())}, those of example-robot-data and robot_descriptions on '
         'this disk'
+        f'{", and of textbooks: " + ", ".join(TEXTBOOK_ROBOTS) if of_textbooks else ""}'
     )
     group.add_argument(
         option,

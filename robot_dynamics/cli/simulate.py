@@ -39,7 +39,7 @@ from robot_dynamics.simulation import (
 
 def add_simulate_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `simulate`."""
-    add_robot(parser)
+    add_robot(parser, of_textbooks=True)
     add_state(parser)
     add_gravity(parser)
     add = parser.add_argument

@@ -20,7 +20,7 @@ DIGITS, MOST_DIGITS = 6, 12  # behind the point; more where all entries are smal
 
 def add_terms_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `terms`."""
-    add_robot(parser)
+    add_robot(parser, of_textbooks=True)
     add_state(parser)
     add_gravity(parser)
 

@@ -23,6 +23,8 @@ CACHE = '~/.cache/robot_descriptions'  # of robot_descriptions, unless ROBOT_DES
 # Of file names, as example-robot-data loads them: ur10 is ur10_robot, talos is talos_reduced.
 ENDINGS = ('', '_robot', '_reduced')
 
+TEXTBOOK_VERBS = 'derive, terms, compare and simulate'  # take a textbook robot, which has no file
+
 
 def robot_file(path: str | os.PathLike[str]) -> Path:
     """Return the given path, or that of the robot of this name, such as 'panda'.
@@ -102,8 +104,8 @@ def named(path: str | os.PathLike[str]) -> Iterator[None]:
 def _unknown(file: Path, bundled: list[str], others: list[str]) -> str:
     if file.name in TEXTBOOK_ROBOTS:
         return (
-            'is a textbook robot without a URDF; derive, terms, compare and simulate take it, and '
-            'Python has it in robot_dynamics.core.model.robots'
+            f'is a textbook robot without a URDF; {TEXTBOOK_VERBS} take it, and Python has it in '
+            'robot_dynamics.core.model.robots'
         )
     similar = sorted(name for name in others if name.startswith(file.name))
     if similar:
@@ -111,7 +113,8 @@ def _unknown(file: Path, bundled: list[str], others: list[str]) -> str:
     reason = 'is a folder' if file.is_dir() else 'no file and no robot on this disk has this name'
     more = f'{len(others)} of other packages' if others else 'pip install example-robot-data'
     return (
-        f'{reason}; expected a .urdf, .xacro or MJCF file, or one of {_listed(bundled)} ({more})'
+        f'{reason}; expected a .urdf, .xacro or MJCF file, or one of {_listed(bundled)} ({more}); '
+        f'{TEXTBOOK_VERBS} also take {_listed(list(TEXTBOOK_ROBOTS))}'
     )
 
 

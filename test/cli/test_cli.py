@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -387,6 +388,51 @@ def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
     assert (ended.returncode, ended.stdout) == (2, '')
     reason = '--robot /no: cannot read the file: No such file or directory'
     assert ended.stderr == f'robot-dynamics: {reason}\n'
+
+
+@pytest.mark.parametrize(
+    ('words', 'unbuffered'),
+    [(['terms', 'planar_2r'], ''), (['terms', 'planar_2r'], '1'), (['derive', '--help'], '')],
+)
+def test_a_closed_pipe_ends_quietly(words, unbuffered):
+    """As `robot-dynamics ... | head`: the reader has ended before the first line."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    code = 'import sys; from robot_dynamics.cli import main; sys.exit(main())'
+    ended = subprocess.run(
+        [sys.executable, '-c', code, *words],
+        cwd=CHECKOUT,
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        env={**os.environ, 'PYTHONUNBUFFERED': unbuffered},
+        check=False,
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (141, b'')
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='Linux has this device')
+def test_a_full_disk_is_an_error_of_one_line():
+    with open('/dev/full', 'w') as full:
+        ended = subprocess.run(
+            [sys.executable, '-m', 'robot_dynamics.cli', 'derive', '--help'],
+            cwd=CHECKOUT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    reason = 'robot-dynamics: standard output: No space left on device\n'
+    assert (ended.returncode, ended.stderr) == (2, reason)
+
+
+def test_another_broken_pipe_is_an_error(monkeypatch, capsys):
+    def fail(_):
+        raise BrokenPipeError(32, 'Broken pipe')
+
+    monkeypatch.setattr(commands, 'with_xacro_arguments', lambda *_: Namespace(verb=fail))
+    assert cli.main(['terms', 'planar_2r']) == 2
+    assert capsys.readouterr().err == 'robot-dynamics: [Errno 32] Broken pipe\n'
 
 
 def python_of(*arguments, before=''):

@@ -79,6 +79,19 @@ def test_gravity_of_a_textbook_robot_is_an_option(run):
     assert 'g_{1}(q) &= 0' in run('point_mass_2r', '--gravity', '0', '0', '-9.81')[1]
 
 
+@pytest.mark.parametrize('verb', ['derive', 'terms', 'compare', 'simulate'])
+def test_an_unknown_name_and_the_help_list_the_textbook_robots(verb, capsys):
+    assert cli.main([verb, 'elbow']) == 2
+    error = capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main([verb, '--help'])
+    words = capsys.readouterr().out.replace(',', ' ').split()
+    for name in robots.TEXTBOOK_ROBOTS:
+        assert name in error
+        assert name in words
+    assert f'{verb}' in error.partition('; expected')[2]
+
+
 def test_a_textbook_robot_has_no_urdf(capsys):
     assert cli.main(['check', 'five_bar']) == 2
     assert 'five_bar: is a textbook robot without a URDF; derive' in capsys.readouterr().err

@@ -34,6 +34,15 @@ def test_the_commands_run(tmp_path, monkeypatch, capsys):
     assert 'energy drift' in shown[-1]
 
 
+def test_the_extras_have_what_the_commands_import():
+    extras = re.search(r"pip install '\.\[(.*?)\]'", PAGE)[1].split(',')
+    setup = (Path(__file__).parents[2] / 'setup.py').read_text()
+    needs = ''.join(re.search(rf"^        '{extra}': (.*)", setup, re.M)[1] for extra in extras)
+    assert 'DERIVE' in needs  # SymPy, for `derive`
+    assert 'matplotlib' in needs  # for --animate
+    assert 'viser' in needs  # for `view`
+
+
 def test_the_names_are_those_of_the_robots():
     for name in robots.TEXTBOOK_ROBOTS:
         assert f'`{name}`' in PAGE

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grader: right functions pass, each typical mistake is named by the law that it breaks."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -442,7 +443,7 @@ MISTAKES |= {
     ),
     'a column of Y': (
         {'regressor': lambda q, v, a: ELBOW.regressor(q, v, a) * [1, 1, 1, 1, 2]},
-        ('robot_regressor', 'regressor', 'wrong: the columns of Theta 5'),
+        ('robot_regressor', 'regressor', 'column 5 of Y is wrong'),
     ),
 }
 
@@ -491,6 +492,91 @@ def test_the_place_is_that_of_the_largest_error():
     assert place.entry == (2,)
     assert place.value == pytest.approx(place.expected + place.q[0] ** 2)
     assert place.expected == pytest.approx(g(place.q)[1])
+
+
+def test_the_relative_error_names_the_difference_and_the_size():
+    wrong = np.array([[0.0, 0.25], [0.25, 0.0]])
+    report = check(ELBOW, mass_matrix=lambda q: M(q) + wrong)
+    (finding,) = report.findings
+    difference, size = re.search(r'relative error \S+ \((\S+) of (\S+)\);', str(finding)).groups()
+    assert float(difference) == pytest.approx(0.25)
+    largest = max(np.abs(M(q)).max() for q in np.random.default_rng(0).uniform(-3, 3, (100, 2)))
+    assert 0.5 * largest < float(size) <= largest
+    assert float(difference) / float(size) == pytest.approx(finding.error, rel=1e-2)
+
+
+@pytest.mark.parametrize('factor', [1.0, 1.5])
+def test_the_number_of_laws_is_that_of_the_listed_ones(factor):
+    functions = functions_of(ELBOW)
+    report = check(ELBOW, **functions | {'gravity_torque': lambda q: factor * g(q)})
+    assert report.passed == (factor == 1.0)
+    lines = ' '.join(repr(report).split())
+    held = lines.partition('hold: ')[2].partition(' note: ')[0].split(', ')
+    failed = {finding.law for finding in report.findings}
+    number = len(held) + len(failed)
+    wanted = f'all {number} laws hold' if report.passed else f'{len(failed)} of {number} laws fail'
+    assert wanted in lines
+
+
+def sign_of_g12(q):
+    """Return g of the elbow with the opposite sign of m2 lc2 g cos(q1 + q2) in its entry 1."""
+    return g(q) - np.array([2 * ELBOW.m2 * ELBOW.lc2 * ELBOW.g * cos(q[0] + q[1]), 0.0])
+
+
+def test_the_sign_of_one_term_of_a_closed_form_is_named():
+    causes = [f.cause for f in check(ELBOW, gravity_torque=sign_of_g12).findings]
+    assert 'g1: the opposite sign of the term with m2 lc2' in causes
+
+
+def test_a_product_in_a_coefficient_is_named_as_such():
+    lacking = np.array([[0.0, ELBOW.m2 * ELBOW.l1 * ELBOW.lc2], [0.0, 0.0]])
+    more = lambda q: M(q) + (lacking + lacking.T) * cos(q[1])  # noqa: E731
+    causes = [f.cause for f in check(ELBOW, mass_matrix=more).findings]
+    assert 'm12 and m21 have m2 l1 lc2 too much in a coefficient' in causes
+
+
+def test_the_sign_of_the_last_term_is_listed_beside_an_angle_plus_pi():
+    rows = [(0.4, 0.0, 0.0, 0.0, 'revolute')] * 3
+    bodies = [rd.Inertial(1.0 + i, np.array([-0.2, 0.0, 0.0])) for i in range(3)]
+    arm = rd.from_dh(rows, convention='standard', inertias=bodies, gravity=(0.0, -9.81, 0.0))
+    right = Dynamics(arm).gravity_torque
+    # Only the term with cos(q1 + q2 + q3) is left of joint 3, and it is the same in all joints.
+    wrong = lambda q: right(q) - 2 * right(q)[2]  # noqa: E731
+    (finding,) = [f for f in check(arm, gravity_torque=wrong).findings if f.cause]
+    assert finding.cause == (
+        'q3 + pi in place of q3 (the opposite sign of terms with sin or cos of q3, or another '
+        'zero position?)'
+    )
+
+
+def test_an_unknown_cause_lists_the_wrong_entries_and_constant_differences():
+    wrong = np.array([[0.0, 0.25], [0.25, 0.0]])
+    (finding,) = check(MODEL, mass_matrix=lambda q: M(q) + wrong).findings
+    assert finding.cause is None
+    by = 'by +0.25 in every state'
+    words = f'cause: unknown; wrong: m12 ({by}), m21 ({by}); the other entries are right'
+    assert words in ' '.join(str(finding).split())
+    assert words in finding.finding.words
+    report = check(MODEL, gravity_torque=lambda q: g(q) - np.array([q[0] ** 2, 0.0]))
+    (finding,) = [f for f in report.findings if f.law == 'robot_gravity']
+    assert finding.entries == 'wrong: joint 1; the other entries are right'
+    (finding,) = check(MODEL, mass_matrix=lambda q: M(q) * (2 + q @ q)).findings
+    assert (finding.cause, finding.entries) == (None, '')
+
+
+@pytest.mark.parametrize(
+    ('changes', 'cause'),
+    [
+        ({'lc1': ELBOW.l1}, 'l1 in place of lc1'),
+        ({'m1': ELBOW.m2, 'm2': ELBOW.m1}, 'm1 and m2 interchanged'),
+        ({'I1': ELBOW.I2, 'I2': ELBOW.I1}, 'I1 and I2 interchanged'),
+    ],
+)
+def test_mistakes_in_the_numbers_are_named_by_the_closed_form_alone(changes, cause):
+    """As the page says: a model has no l1, lc1 or I1 of its own."""
+    wrong = replace(ELBOW, **changes).mass_matrix
+    assert [f.cause for f in check(ELBOW, mass_matrix=wrong).findings] == [cause]
+    assert [f.cause for f in check(MODEL, mass_matrix=wrong).findings] == [None]
 
 
 def test_one_mistake_in_several_functions_is_one_finding():

@@ -54,6 +54,8 @@ EXPECTED = {  # of its cells: how many numbers
     'com': ((3,), '3 numbers'),
     'inertia': ((3, 6), '3 or 6 numbers'),
 }
+ANGLES = ('alpha', 'theta')
+LARGEST_ANGLE = 2 * np.pi * (1 + 1e-5)  # rad; 6.2832 is a turn. Degrees are larger in most tables.
 MULTIPLE_OF_PI = re.compile(r'(?P<factor>[-+]?[\d.]*)\*?pi(/(?P<divisor>[\d.]+))?')
 
 
@@ -79,7 +81,7 @@ def from_dh(
 
     Args:
         table: n rows (a [m], alpha [rad], d [m], theta [rad], kind), kind 'revolute' or
-            'prismatic'.
+            'prismatic'. Angles are at most 2 pi in size.
         convention: 'standard' or 'modified'.
         inertias: n inertias, each in its row's link frame {i}.
         gravity: (3,) gravity vector in frame {0}, m/s^2.
@@ -153,6 +155,11 @@ def _row(i: int, row: Any) -> Row:
             raise ModelError(f'row {i}: {letter} is {value!r}; it must be a number') from None
         if not np.isfinite(number):
             raise ModelError(f'row {i}: {letter} is {value!r}; it must be finite')
+        if letter in ANGLES and abs(number) > LARGEST_ANGLE:
+            raise ModelError(
+                f'row {i}: {letter} is {number:g} rad; expected radians, at most 2 pi in size: '
+                f'{number:g} degrees are {np.deg2rad(number):.5g}'
+            )
         values.append(number)
     a, alpha, d, theta = values
     return Row(a, alpha, d, theta, kind)
@@ -207,7 +214,9 @@ def _csv_rows(text: str) -> list[dict[str, Any]]:
         raise ModelError(f'the columns are {", ".join(names)}; expected {", ".join(COLUMNS)}')
     for i, row in enumerate(rows):
         if len(row) != len(names):
-            raise ModelError(f'row {i} has {len(row)} values; expected {len(names)}')
+            spaces = '; x y z of com, and the numbers of inertia, are separated by spaces'
+            hint = spaces if len(row) > len(names) else ''
+            raise ModelError(f'row {i} has {len(row)} values; expected {len(names)}{hint}')
     return [
         {name: _value(i, name, text.strip()) for name, text in zip(names, row, strict=True)}
         for i, row in enumerate(rows)

@@ -8,6 +8,8 @@ simplest first, and all of the first group that fit are named.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from robot_dynamics.common.spatial import Array
@@ -73,6 +75,25 @@ def cause(seen: Comparison, terms: Terms, reference: Reference | None = None) ->
     return _factor_texts(seen, factors) or None
 
 
+def wrong_entries(seen: Comparison) -> str:
+    """Return which entries are wrong, and by what where the difference is constant.
+
+    '' if all are wrong, by differences that are not all constant.
+    """
+    size = np.abs(seen.difference).max(axis=0)
+    texts, constant = [], True
+    for entry in np.argwhere(size > seen.rounding).tolist():
+        difference = np.moveaxis(seen.difference, 0, -1)[tuple(entry)]
+        text = _entry(seen.term, entry)
+        if np.ptp(difference) <= min(seen.rounding, DIGITS * np.abs(difference).max()):
+            text += f' (by {difference.mean():+.6g} in every state)'
+        else:
+            constant = False
+        texts.append(text)
+    rest = '; the other entries are right' if len(texts) < size.size else ''
+    return f'wrong: {", ".join(texts)}{rest}' if rest or constant else ''
+
+
 def cause_in_factors(seen: Comparison) -> str | None:
     """Return the factors of wrong values as a cause, None if there are none."""
     return _factor_texts(seen, _factors(seen)) or None
@@ -112,9 +133,13 @@ def _factors(seen: Comparison) -> dict[str, float]:
         if c is None:
             return {}
         if c != 1:
-            numbers = ''.join(str(k + 1) for k in entry)
-            factors[ENTRIES.get(seen.term, 'joint ') + numbers] = c
+            factors[_entry(seen.term, entry)] = c
     return factors
+
+
+def _entry(term: str, entry: Sequence[int]) -> str:
+    """Return the name of an entry of a term."""
+    return ENTRIES.get(term, 'joint ') + ''.join(str(k + 1) for k in entry)
 
 
 def _factor(values: Array, expected: Array, rounding: float) -> float | None:

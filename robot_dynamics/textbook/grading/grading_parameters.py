@@ -2,7 +2,8 @@
 """The single parameter of the linear form tau = Y Theta that is wrong in some entries of a term.
 
 Where all wrong entries differ by the terms of one parameter, and by the same amount, the amount is
-looked up among products of the system's masses, lengths and inertias: 'm11 lacks m2 l1^2'.
+looked up among products of the system's masses, lengths and inertias: 'm11 lacks m2 l1^2', or
+'m12 lacks m2 l1 lc2 in a coefficient' where the product is the factor of a function of q.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def wrong_parameter(seen: Comparison, reference: references.Reference) -> str | 
     # Parameters with the same effect, such as two masses on one joint, differ by the same amount.
     if not found or np.ptp(amounts) > 1e-7 * abs(amounts[0]):
         return None
-    return _text(seen, reference, wrong, [j for j, _ in found], amounts[0])
+    parameters = [j for j, _ in found]
+    plain = bool((Y[..., parameters] == 1).all())
+    return _text(seen, reference, wrong, parameters, amounts[0], plain)
 
 
 def _regressor(term: str, Y: Callable[..., Array], q: Array, qd: Array) -> Array:
@@ -64,23 +67,29 @@ def _text(
     wrong: Array,
     parameters: list[int],
     amount: float,
+    plain: bool,
 ) -> str | None:
     names = {'M': 'm', 'h': 'h', 'g': 'g'}[seen.term]
     entries = [names + ''.join(str(k + 1) for k in entry) for entry in np.argwhere(wrong).tolist()]
     where, many = ' and '.join(entries), len(entries) > 1
     verb = ('lack' if many else 'lacks') if amount < 0 else ('have' if many else 'has')
-    extra = '' if amount < 0 else ' too much'
+    extra = ('' if amount < 0 else ' too much') + ('' if plain else ' in a coefficient')
     products = list(_products(reference.values()))
+    right = [float(reference.system.parameters()[j]) for j in parameters]
+    if len(right) == 1 and abs(amount + 2 * right[0]) <= 1e-7 * abs(amount):
+        factors = _of_value(abs(right[0]), products)
+        factor = f' {" or ".join(factors)}' if 1 <= len(factors) <= NAMED else ''
+        factor = factor or f' parameter {parameters[0] + 1} of Theta'
+        return f'{where}: the opposite sign of the term with{factor}'
     matching = _of_value(abs(amount), products)
     if 1 <= len(matching) <= NAMED:
         return f'{where} {verb} {" or ".join(matching)}{extra}'
     if len(parameters) > 1:
         return None
     (j,) = parameters
-    right = float(reference.system.parameters()[j])
-    same = _of_value(right, [*reference.values().items(), *products])
+    same = _of_value(right[0], [*reference.values().items(), *products])
     name = same[0] if len(same) == 1 else f'parameter {j + 1} of Theta'
-    wrong_value = f'{right + amount:.6g} instead of {right:.6g}'
+    wrong_value = f'{right[0] + amount:.6g} instead of {right[0]:.6g}'
     return f'{where}: as if {name} were {wrong_value}'
 
 

@@ -55,21 +55,33 @@ class FailedLaw:
     place: Place | None  # of the largest violation
     cause: str | None  # None: unknown
     follows: bool = False  # from another finding, which the cause names
+    entries: str = ''  # which entries are wrong, and by what, where that restricts the cause
 
     @property
     def finding(self) -> Finding:
         """The violation in the form of all tools; its size is relative to the compared values."""
-        words = f'{self.equation}; cause: {self.cause or UNKNOWN}'
+        words = f'{self.equation}; cause: {self._cause}'
         size = None if math.isinf(self.error) else self.error
         return Finding(self.law, ', '.join(self.functions), words, size)
 
+    @property
+    def _cause(self) -> str:
+        return self.cause or '; '.join(filter(None, (UNKNOWN, self.entries)))
+
+    @property
+    def _error(self) -> str:
+        if self.place is None or math.isinf(self.error):
+            return ''
+        difference = abs(self.place.value - self.place.expected)
+        size = f'{difference:.3g} of {difference / self.error:.3g}'
+        return f'relative error {self.error:.2g} ({size}); '
+
     def __str__(self) -> str:
-        error = '' if math.isinf(self.error) else f'relative error {self.error:.2g}; '
         lines = [
             f'{", ".join(self.functions)}: {self.equation}',
             f'law {self.law}; {self.source}',
-            *([f'{error}{self.place}'] if self.place is not None else []),
-            f'cause: {self.cause or UNKNOWN}',
+            *([f'{self._error}{self.place}'] if self.place is not None else []),
+            f'cause: {self._cause}',
         ]
         indents = ('FAILS ', *['      '] * (len(lines) - 1))
         return '\n'.join(
@@ -114,11 +126,12 @@ class Report:
         return not self.findings
 
     def __repr__(self) -> str:
-        count = len(self.checked)
+        # A law is checked once for each set of functions, and counts once.
+        checked = tuple(dict.fromkeys(self.checked))
+        failed = {finding.law for finding in self.findings}
+        count = len(checked)
         verdict = (
-            f'all {count} laws hold'
-            if self.passed
-            else f'{len(self.findings)} of {count} laws fail'
+            f'all {count} laws hold' if self.passed else f'{len(failed)} of {count} laws fail'
         )
         own = [finding for finding in self.findings if not finding.follows]
         lines = [f'{self.robot}: {verdict}', *map(str, own)]
@@ -126,8 +139,7 @@ class Report:
         if followed:
             text = f'ALSO  as a consequence: {", ".join(followed)}'
             lines.append(fill(text, WIDTH, subsequent_indent='        '))
-        failed = {finding.law for finding in self.findings}
-        held = [law for law in dict.fromkeys(self.checked) if law not in failed]
+        held = [law for law in checked if law not in failed]
         if held:
             lines.append(fill(f'hold: {", ".join(held)}', WIDTH, subsequent_indent='  '))
         lines += [fill(f'note: {note}', WIDTH, subsequent_indent='  ') for note in self.notes]

@@ -20,7 +20,11 @@ from robot_dynamics.textbook.grading.graded_terms import (
     momentum,
     velocity_torque,
 )
-from robot_dynamics.textbook.grading.grading_causes import cause, cause_in_factors
+from robot_dynamics.textbook.grading.grading_causes import (
+    cause,
+    cause_in_factors,
+    wrong_entries,
+)
 from robot_dynamics.textbook.grading.grading_examination import Examination, Sample, largest
 from robot_dynamics.textbook.grading.references import Model, Reference
 from robot_dynamics.textbook.grading.single_laws import SLOW_STATES
@@ -53,8 +57,11 @@ def _compare_directly(e: Examination, f: Function, reference: Reference) -> None
         return
     wrong = np.abs(values - expected).max(axis=0) > e.tolerance * scale
     if f.name == 'regressor':
-        columns = ', '.join(str(k + 1) for k in np.flatnonzero(wrong.any(axis=0)))
-        text: str | None = f'wrong: the columns of Theta {columns}'
+        columns = [str(k + 1) for k in np.flatnonzero(wrong.any(axis=0))]
+        many = len(columns) > 1
+        text: str | None = (
+            f'column{"s" * many} {", ".join(columns)} of Y {"are" if many else "is"} wrong'
+        )
     else:
         small = 10 * e.tolerance * scale
         seen = Comparison('F', e.states.q, e.states.qd, values, expected, small)
@@ -94,7 +101,9 @@ def _compare_with_reference(e: Examination, source: Source, reference: Reference
     text = _transposed(e, source, expected) or cause(seen, reference.terms, reference)
     if text is None and source.term == 'eta' and ('task_inertia', 'Lambda') in e.wrong:
         text = 'unknown; task_inertia, which is part of eta, is wrong'
-    e.keep(replace(finding, source=f'{reference.text}, {reference.source}'), text)
+    entries = wrong_entries(seen) if text is None else ''
+    source_text = f'{reference.text}, {reference.source}'
+    e.keep(replace(finding, source=source_text, entries=entries), text)
 
 
 def _samples(e: Examination, term: str, values: Array, expected: Array) -> list[Sample]:

@@ -18,7 +18,13 @@ from robot_dynamics.textbook.grading.graded_terms import Terms, christoffel
 
 ALL_ORDERS = 5  # joints, of which all orders are tried
 DEGREE = np.pi / 180
-OFFSETS = {'+ pi/2': np.pi / 2, '- pi/2': -np.pi / 2, '+ pi': np.pi}
+# Other positions of a joint, with mistakes of the same effect.
+OFFSETS = {
+    '+ pi/2': (np.pi / 2, 'sine for cosine'),
+    '- pi/2': (-np.pi / 2, 'sine for cosine'),
+    # sin(q + pi) = -sin(q), cos(q + pi) = -cos(q)
+    '+ pi': (np.pi, 'the opposite sign of terms with sin or cos of q{}'),
+}
 
 # In h = dM/dt qd - 1/2 d(qd^T M qd)/dq: the weights of the two terms, instead of 1 and -1.
 DERIVATIVES = {
@@ -102,9 +108,9 @@ def _of_the_angles(n: int) -> Iterator[Change]:
         yield Change(f'joint {i + 1} turns the other way', D, D, D)
         yield Change(f'sign of q{i + 1}', D, one, one)
     for i in range(n):
-        for name, angle in OFFSETS.items():
+        for name, (angle, same) in OFFSETS.items():
             yield Change(
-                f'q{i + 1} {name} in place of q{i + 1} (sine for cosine, or another zero '
+                f'q{i + 1} {name} in place of q{i + 1} ({same.format(i + 1)}, or another zero '
                 'position?)',
                 one,
                 one,

@@ -130,6 +130,31 @@ def test_bad_rows_are_named(bad, message):
         from_dh([row(), bad], convention='standard', inertias=[Inertial(1.0)] * 2)
 
 
+@pytest.mark.parametrize('letter', ['alpha', 'theta'])
+@pytest.mark.parametrize('degrees', [45, -90, 90, -180, 180.0])
+def test_degrees_are_named_with_their_radians(letter, degrees):
+    radians = f'{np.deg2rad(degrees):.5g}'
+    message = (
+        f'row 1: {letter} is {degrees:g} rad; expected radians, at most 2 pi in size: '
+        f'{degrees:g} degrees are {radians}'
+    )
+    with pytest.raises(ModelError, match=f'^{message}$'):
+        from_dh(
+            [row(), row(**{letter: degrees})],
+            convention='standard',
+            inertias=[Inertial(1.0)] * 2,
+        )
+
+
+@pytest.mark.parametrize('angle', [-2 * np.pi, -6.2832, 0.0, 6.2832, 2 * np.pi])
+def test_angles_of_up_to_a_turn_and_any_length_are_accepted(angle):
+    table = [row(alpha=angle, theta=angle, a=45.0, d=-90.0)]
+    for convention, matrix in MATRICES.items():
+        arm = from_dh(table, convention=convention, inertias=[Inertial(1.0)])
+        T = kin.frame_pose(arm, np.zeros(1), 'link1')
+        np.testing.assert_allclose(T, matrix(45.0, angle, -90.0, angle), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ('body', 'message'),
     [
@@ -213,6 +238,8 @@ def test_columns_of_a_file_have_any_order(tmp_path):
         (TEXT, '', 'the columns are ; expected a, alpha, d, theta, type, mass, com, inertia'),
         ('alpha', 'beta', 'the columns are a, beta, d'),
         (', -pi/2', '', 'row 0 has 7 values; expected 8'),
+        ('-pi/2', '-90', 'row 0: alpha is -90 rad; expected radians, .* degrees are -1.5708'),
+        ('-0.2 0.3', '-0.2, 0.3', 'row 0 has 9 values; expected 8; x y z of com, and'),
         ('-pi/2', 'pie', "row 0: alpha is 'pie'; it must be a number, or a multiple of pi"),
         ('-pi/2', 'pi/0', "row 0: alpha is 'pi/0'; it must be a number"),
         ('-pi/2', 'nan', 'row 0: alpha is nan; it must be finite'),
