@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics.cli.identify_servo import NO_EFFORTS, add_servo_options, identify_servos
-from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
+from robot_dynamics.cli.options import add_gravity, finite, new_file, new_report, nonzero
 from robot_dynamics.cli.output import Progress, concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
@@ -96,7 +96,7 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     add('--isaaclab', type=new_file, help='Python file with the actuators for Isaac Lab 3')
     add('--force', action='store_true', help='identify in spite of a refusal, and write --output')
     add('--json', type=new_file, help='file for the figures')
-    add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
+    add('--report', type=new_report, help='HTML file of the report; needs matplotlib')
 
 
 def _add_scale(efforts: argparse._ArgumentGroup) -> None:
