@@ -46,6 +46,7 @@ def text(found: Identification) -> str:
     lines += [
         f'friction law {found.friction.law.name}: {found.friction.law.formula}',
         *aligned(drive_rows(found)),
+        drive_units(found),
     ]
     return '\n'.join([*lines, '', *remarks(found)])
 
@@ -93,6 +94,20 @@ def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]
 
 
 def drive_rows(found: Identification) -> list[tuple[str, ...]]:
+def drive_units(found: Identification) -> str:
+    """Return the units of the table of friction and drives, and what follows ±."""
+    kinds = np.unique(found.model.angular)[::-1].tolist()
+    shown = []
+    for angular in kinds:
+        of = {term: term_unit(term, angular) for term in found.friction.law.terms}
+        of['offset'] = unit_of(angular)
+        of['rotor inertia'] = unit_of(angular, 'kg m^2')
+        of['effort scale'] = f'{unit_of(angular)} per recorded unit'
+        where = f'{"revolute" if angular else "prismatic"} joints: ' if len(kinds) > 1 else ''
+        shown.append(where + ', '.join(f'{name} [{unit}]' for name, unit in of.items()))
+    return f'{"; ".join(shown)}; ± is one standard error'
+
+
     """Return head and rows of the table of friction, offset, rotor and scale with their errors."""
     drives, law = found.drives, found.friction.law
     coefficients, error = found.friction.coefficients, found.friction.error
@@ -142,7 +157,8 @@ def _usage(found: Identification) -> list[str]:
     if (periods := signals.periods) is not None:
         lines.append(
             f'{periods.number} periods of {periods.period:.4g} s averaged; spread of '
-            f'the efforts between them: {", ".join(map(three_digits, periods.spread))}'
+            'the efforts between them, in the recorded unit: '
+            f'{", ".join(map(three_digits, periods.spread))}'
         )
     if signals.velocity_lag:
         lines.append(
