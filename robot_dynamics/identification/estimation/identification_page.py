@@ -139,7 +139,10 @@ def _undetermined(found: Identification) -> list[str]:
     if len(idle):
         lines.append(f'friction and rotor inertia of {", ".join(idle)}: move them')
     if not found.drives.scale_known.all():
-        lines.append('scale of the efforts: record a known payload, or give the effort scale')
+        payload = (
+            'a known payload' if found.load is None else 'the payload given, or a heavier one'
+        )
+        lines.append(f'scale of the efforts: record {payload}, or give the effort scale')
     if not lines:
         return ['<p>All base parameters are determined.</p>']
     return ['<ul>', *(f'<li>{markup.escape(line)}</li>' for line in lines), '</ul>']

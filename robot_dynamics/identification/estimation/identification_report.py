@@ -20,6 +20,7 @@ from robot_dynamics.identification.estimation.base_fit import (
     BaseEstimate,
 )
 from robot_dynamics.identification.estimation.covariance import INEXACT
+from robot_dynamics.identification.estimation.described_problem import SCALE_CERTAIN
 from robot_dynamics.identification.estimation.identification_records import (
     DERIVED,
     Identification,
@@ -45,8 +46,8 @@ def text(found: Identification) -> str:
     lines = [verdict(found), '', 'residuals, root mean square', *residuals, '']
     lines += [
         f'friction law {found.friction.law.name}: {found.friction.law.formula}',
-        *aligned(drive_rows(found)),
         drive_units(found),
+        *aligned(drive_rows(found)),
     ]
     return '\n'.join([*lines, '', *remarks(found)])
 
@@ -93,7 +94,6 @@ def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]
     ]
 
 
-def drive_rows(found: Identification) -> list[tuple[str, ...]]:
 def drive_units(found: Identification) -> str:
     """Return the units of the table of friction and drives, and what follows ±."""
     kinds = np.unique(found.model.angular)[::-1].tolist()
@@ -108,6 +108,7 @@ def drive_units(found: Identification) -> str:
     return f'{"; ".join(shown)}; ± is one standard error'
 
 
+def drive_rows(found: Identification) -> list[tuple[str, ...]]:
     """Return head and rows of the table of friction, offset, rotor and scale with their errors."""
     drives, law = found.drives, found.friction.law
     coefficients, error = found.friction.coefficients, found.friction.error
@@ -185,10 +186,13 @@ def _reservations(found: Identification) -> list[str]:
         )
     if not drives.scale_known.all():
         lines.append(
-            'the scale of the efforts is not identifiable from currents alone: record the same '
-            'motion with a known payload (--payload-bag, --payload) or give --effort-scale; the '
-            'figures in N m hold for the effort scale shown in the files, residuals are in the '
-            'recorded unit'
+            f'{_unknown_scale(found)}; the figures in N m hold for the effort scale shown in the '
+            'files, residuals are in the recorded unit'
+        )
+    if found.load is not None and found.scaled_by_payload:
+        lines.append(
+            f'every N m and kg is proportional to the mass given with --payload, '
+            f'{found.load.mass:g} kg: an error of 1 % of it is one of 1 %'
         )
     if not found.fit.problem.gains:
         lines.append(
@@ -210,6 +214,27 @@ def _reservations(found: Identification) -> list[str]:
             'standard errors of inertial parameters assume this law'
         )
     return lines
+
+
+def _unknown_scale(found: Identification) -> str:
+    """Return why the scale of some joints is not known, and what is expected instead."""
+    load, names = found.load, np.array(found.model.joint_names)
+    if load is None:
+        return (
+            'the scale of the efforts is not identifiable from currents alone: record the same '
+            'motion with a known payload (--payload-bag, --payload) or give --effort-scale'
+        )
+    if not load.agrees:
+        return (
+            'the scale of the efforts is not identifiable: the recording with the payload '
+            f'contradicts a payload of {load.mass:g} kg; expected the right mass and centre'
+        )
+    return (
+        f'the scale of the efforts of {", ".join(names[~found.drives.scale_known])} is not '
+        f'identifiable with {load.mass:g} kg on {load.link}: its standard error is over '
+        f'{100 * SCALE_CERTAIN:g} %; expected a heavier payload, or one farther from these axes, '
+        'or --effort-scale JOINT=X'
+    )
 
 
 def _stops(moving: Array) -> Array:
@@ -251,6 +276,7 @@ def as_json(found: Identification) -> dict[str, Any]:
         'joints': [_joint(found, j) for j in joints],
         'friction_law': _friction_law(found.friction),
         'effort_scale_identifiable': bool(found.drives.scale_known.all()),
+        'payload': None if found.load is None else _payload(found),
         'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
         'test': [_tested(found, j) for j in joints],
         'test_data': v.source,
@@ -290,6 +316,22 @@ def _joint(found: Identification, j: int) -> dict[str, Any]:
             'effort_scale': found.drives.scale_error[j],
         },
     }
+
+
+def _payload(found: Identification) -> dict[str, Any]:
+    load = found.load
+    return (
+        {}
+        if load is None
+        else {
+            'link': load.link,
+            'mass': load.mass,
+            'com': load.com,
+            'com_standard_error': load.com_error,
+            'agrees': load.agrees,
+            'sets_effort_scale': found.scaled_by_payload,
+        }
+    )
 
 
 def _tested(found: Identification, j: int) -> dict[str, Any]:

@@ -190,6 +190,8 @@ def _origin(found: Identification, recordings: Sequence[str]) -> str:
     }
     if np.isfinite(delay.error):
         values['effort_delay_error'] = rounded(delay.error)
+    if found.load is not None and found.scaled_by_payload:
+        values['payload_mass'] = rounded(found.load.mass)
     if recordings:
         values['recordings'] = list(recordings)
     return '# Recordings that were fitted, and the delay with its standard error, s.\n' + (
@@ -221,6 +223,11 @@ def _comments(found: Identification) -> str:
             '# coupling.matrix is C row by row. Currents times effort_scale are N m at the\n'
             '# shafts, times coupling.ratios behind the gears. The nodes reject this file: their\n'
             '# friction and rotors are those of joints.\n'
+        )
+    if found.load is not None and found.scaled_by_payload:
+        head += (
+            '# Every N m and kg is proportional to the mass given with --payload, '
+            f'{found.load.mass:g} kg.\n'
         )
     if not found.drives.scale_known.all():
         head += (
