@@ -43,6 +43,7 @@ from robot_dynamics.identification.estimation.identification_records import (
 )
 from robot_dynamics.identification.estimation.identification_report import as_json, text
 from robot_dynamics.identification.estimation.identified_files import (
+    IDENTIFIED_VALUES,
     estimated_links,
     identified_changes,
     missing_in_urdf,
@@ -223,7 +224,8 @@ def _contents(
         bags = [bag for bag in (*options.bag, options.payload_bag) if bag is not None]
         names = [bag.resolve().name for bag in bags]
         text = node_parameters(found, robot_parameters(options), names)
-        identified = marked(identified, parameters.name, missing_in_urdf(found))
+        missing = missing_in_urdf(found)
+        identified = marked(identified, parameters.name, missing, IDENTIFIED_VALUES)
         _check_written(options, identified, None if found.coupling is not None else text)
         if options.output.suffix == '.xml':
             robot = read_mjcf(options.robot, **options.xacro_arguments)

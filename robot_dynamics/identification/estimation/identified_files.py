@@ -33,6 +33,10 @@ from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
 
 DIGITS = 9  # of written numbers, far below their errors
+IDENTIFIED_VALUES = (
+    'inertias and friction are from recordings, whatever other comments say of them; single '
+    'masses of links are not all determined'
+)
 UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes less is not excited
 
 
