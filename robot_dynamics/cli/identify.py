@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from robot_dynamics.cli.identify_servo import NO_EFFORTS, add_servo_options, identify_servos
-from robot_dynamics.cli.options import add_gravity, finite, new_file, nonzero
+from robot_dynamics.cli.options import add_gravity, finite, new_file, new_report, nonzero
 from robot_dynamics.cli.output import Progress, concise_warnings
 from robot_dynamics.cli.recording_options import (
     add_chain,
@@ -43,6 +43,7 @@ from robot_dynamics.identification.estimation.identification_records import (
 )
 from robot_dynamics.identification.estimation.identification_report import as_json, text
 from robot_dynamics.identification.estimation.identified_files import (
+    IDENTIFIED_VALUES,
     estimated_links,
     identified_changes,
     missing_in_urdf,
@@ -96,7 +97,7 @@ def add_identify_options(parser: argparse.ArgumentParser) -> None:
     add('--isaaclab', type=new_file, help='Python file with the actuators for Isaac Lab 3')
     add('--force', action='store_true', help='identify in spite of a refusal, and write --output')
     add('--json', type=new_file, help='file for the figures')
-    add('--report', type=new_file, help='HTML file of the report; needs matplotlib')
+    add('--report', type=new_report, help='HTML file of the report; needs matplotlib')
 
 
 def _add_scale(efforts: argparse._ArgumentGroup) -> None:
@@ -223,7 +224,8 @@ def _contents(
         bags = [bag for bag in (*options.bag, options.payload_bag) if bag is not None]
         names = [bag.resolve().name for bag in bags]
         text = node_parameters(found, robot_parameters(options), names)
-        identified = marked(identified, parameters.name, missing_in_urdf(found))
+        missing = missing_in_urdf(found)
+        identified = marked(identified, parameters.name, missing, IDENTIFIED_VALUES)
         _check_written(options, identified, None if found.coupling is not None else text)
         if options.output.suffix == '.xml':
             robot = read_mjcf(options.robot, **options.xacro_arguments)

@@ -299,6 +299,16 @@ def new_folder(text: str) -> Path:
     return path
 
 
+def new_report(text: str) -> Path:
+    """Return the path of a page with figures to write.
+
+    Raises:
+        MatplotlibMissing: it is not installed.
+    """
+    picture_formats()
+    return new_file(text)
+
+
 def new_picture(text: str) -> Path:
     """Return the path of a picture to draw, in a format that matplotlib writes.
 

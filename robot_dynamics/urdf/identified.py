@@ -6,6 +6,7 @@ their file into the URDF as a comment before the root. A processing instruction,
 it, is an error to TinyXML-2 (tinyxml2.cpp: declarations come first), with which urdfdom reads.
 
     <!-- robot_dynamics parameters="arm.yaml" missing="rotor_inertia up to 2.2 kg m^2, ..." -->
+    <!-- robot_dynamics identified: inertias and friction are from recordings, ... -->
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ _COMMENT = re.compile(
 )
 
 
-def marked(urdf: bytes, file: str, missing: Sequence[str]) -> bytes:
+_VALUES = re.compile(r'<!-- robot_dynamics identified: [^<>]{1,1000} -->\n?')
+
+
+def marked(urdf: bytes, file: str, missing: Sequence[str], values: str = '') -> bytes:
     """Return a well-formed URDF in UTF-8 with the comment, instead of an earlier one.
 
     Args:
@@ -28,12 +32,15 @@ def marked(urdf: bytes, file: str, missing: Sequence[str]) -> bytes:
         file: name of the parameter file beside it.
         missing: what only that file has, each beginning with the name of a parameter; nothing:
             no comment.
+        values: sentence on the identified values, in a comment of its own; '': none.
     """
-    text = _COMMENT.sub('', urdf.decode())
-    if not missing:
-        return text.encode()
+    text = _VALUES.sub('', _COMMENT.sub('', urdf.decode()))
     name = quote(file).replace('-', '%2D')  # two hyphens end a comment
-    comment = f'<!-- robot_dynamics parameters="{name}" missing="{", ".join(missing)}" -->\n'
+    comment = ''
+    if missing:
+        comment = f'<!-- robot_dynamics parameters="{name}" missing="{", ".join(missing)}" -->\n'
+    if values:
+        comment += f'<!-- robot_dynamics identified: {values} -->\n'
     head, contents = _before_root(text.encode())
     return head + comment.encode() + contents
 

@@ -380,6 +380,15 @@ def test_a_picture_without_matplotlib_is_an_error_before_the_work(verb, run, mon
     assert errors.endswith("pip install matplotlib rich, or in a checkout pip install '.[demo]'\n")
 
 
+@pytest.mark.parametrize('words', [(), ('--efforts', 'none')])
+def test_a_report_without_matplotlib_is_an_error_before_the_fit(words, run, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, 'matplotlib.figure', None)
+    code, output, errors = run('identify', 'run.csv', *words, '--report', tmp_path / 'r.html')
+    assert (code, output) == (2, '')
+    assert 'figures need matplotlib' in errors
+    assert not any(tmp_path.iterdir())
+
+
 @pytest.mark.slow
 def test_the_demo_of_a_missing_robot_is_an_error_like_any_other():
     pytest.importorskip('rclpy')

@@ -32,6 +32,12 @@ def test_it_changes_nothing_but_itself_and_is_written_once(before):
     again = marked(written, 'other.yaml', MISSING[:1])
     assert again.count(b'robot_dynamics') == written.count(b'robot_dynamics') == 1
     assert marked(again, 'arm.yaml', []) == marked(urdf, 'arm.yaml', []) == urdf
+    noted = marked(urdf, 'arm.yaml', MISSING, 'inertias are from recordings')
+    assert noted.count(b'<!-- robot_dynamics identified: inertias are from recordings -->') == 1
+    assert marked(noted, 'arm.yaml', MISSING, 'inertias are from recordings') == noted
+    assert marked(noted, 'arm.yaml', []) == urdf
+    assert marked(urdf, 'arm.yaml', [], 'of recordings').count(b'robot_dynamics') == 1
+    assert lacking(noted) == lacking(written)
     # Another reader finds the same elements.
     elements = [
         [(e.tag, e.attrib) for e in ElementTree.fromstring(text.strip()).iter()]

@@ -17,6 +17,7 @@ base_fit             least squares on the base parameters
 friction_choice      friction law and pre-sliding lengths by the residual held out
 delay                constant delay of the efforts
 excitation_check     whether a recording identifies an arm
+payload_check        whether a recording shows the payload that is given for it
 identified_validation  residuals before and after, and drift
 identified_files     URDF and YAML
 identification_report  text and JSON; identification_page as HTML

@@ -5,14 +5,15 @@
 2. A constant delay of the efforts is estimated and, if certain, removed (`delay`); repeated
    periods are averaged (`periods`).
 3. The friction law is chosen, if not given, by the residual held out (`friction_choice`).
-4. All parameters are fitted at once, closest to the description (`parameter_fit`,
+4. A payload that is given is compared with the one that its recording shows (`payload_check`).
+5. All parameters are fitted at once, closest to the description (`parameter_fit`,
    `pseudo_inertia`).
-5. The result is validated on data that were not fitted: the last third, or blocks of a short
+6. The result is validated on data that were not fitted: the last third, or blocks of a short
    recording, or another recording (`identified_validation`). Then all data are fitted.
-6. The result is converted to SI units (`identification_result`); base parameters by least squares
+7. The result is converted to SI units (`identification_result`); base parameters by least squares
    are reported beside it (`base_fit`).
 
-`stages` has steps 2 to 5, each by itself.
+`stages` has steps 2 to 6, each by itself.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from robot_dynamics.identification.estimation.stages import (
     described,
     fits_of_folds,
     fitted_to_all,
+    with_checked_payload,
     with_delay,
     with_friction_law,
 )
@@ -103,7 +105,7 @@ def identify(
 
     Raises:
         RefusedError: the recording excites too little, or its efforts do not follow from the
-            motion.
+            motion, or the one with the payload contradicts it.
         RecordingError: the recording does not fit the robot, or its unit the efforts.
         FrictionLawError: no such law.
         SolverError: cvxpy or clarabel is missing, or fails.
@@ -120,6 +122,7 @@ def identify(
     rows = prepared_rows(inputs, refusals, progress)
     task = with_delay(described(inputs, rows), progress)
     task = with_friction_law(task, progress)
+    task = with_checked_payload(task, refusals, progress)
     fits = fits_of_folds(task, progress)
     validation = validate(fits, rows.source)
     with refusals():

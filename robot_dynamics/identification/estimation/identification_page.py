@@ -16,9 +16,9 @@ from robot_dynamics.identification.estimation.identification_records import Iden
 from robot_dynamics.identification.estimation.identification_report import (
     RESIDUALS,
     drive_rows,
+    drive_units,
     remarks,
     residual_rows,
-    term_unit,
     units,
     verdict,
 )
@@ -58,7 +58,7 @@ def html(found: Identification, source: str) -> str:
         _picture(found),
         '<h2>Friction and drives</h2>',
         f'<p>Friction law <code>{law.name}</code>: <code>{markup.escape(law.formula)}</code>. '
-        f'{_units(found)} ± is one standard deviation.</p>',
+        f'{markup.escape(drive_units(found))}.</p>',
         _table(drive_rows(found)[0], drive_rows(found)[1:]),
         *_laws(found),
         '<h2>Inertial parameters that changed</h2>',
@@ -102,13 +102,6 @@ def _picture(found: Identification) -> str:
     return f'<img alt="efforts and residuals" src="data:image/png;base64,{data}">'
 
 
-def _units(found: Identification) -> str:
-    angular = bool(found.model.angular.all())
-    shown = [f'{term} [{term_unit(term, angular)}]' for term in found.friction.law.terms]
-    mixed = '' if angular else ' (rotational joints: with rad and N m)'
-    return f'Units{mixed}: {", ".join(shown)}, offset [N m], rotor inertia [kg m²].'
-
-
 def _laws(found: Identification) -> list[str]:
     if len(found.friction.held_out) < 2:
         return []
@@ -146,7 +139,10 @@ def _undetermined(found: Identification) -> list[str]:
     if len(idle):
         lines.append(f'friction and rotor inertia of {", ".join(idle)}: move them')
     if not found.drives.scale_known.all():
-        lines.append('scale of the efforts: record a known payload, or give the effort scale')
+        payload = (
+            'a known payload' if found.load is None else 'the payload given, or a heavier one'
+        )
+        lines.append(f'scale of the efforts: record {payload}, or give the effort scale')
     if not lines:
         return ['<p>All base parameters are determined.</p>']
     return ['<ul>', *(f'<li>{markup.escape(line)}</li>' for line in lines), '</ul>']

@@ -47,6 +47,7 @@ class IdentifiedLoad(NamedTuple):
     mass: float  # kg, as given
     com: Array  # (3,) m, frame of the link
     com_error: Array  # (3,) standard deviations, 0 if it was given
+    agrees: bool = True  # the recording does not contradict it
 
 
 class IdentifiedFriction(NamedTuple):
@@ -134,3 +135,9 @@ class Identification:
     validation: Validation
     fit: Fit
     load: IdentifiedLoad | None = None
+
+    @property
+    def scaled_by_payload(self) -> bool:
+        """Whether N m and kg are proportional to the mass given for the payload."""
+        of_payload = self.load is not None and self.fit.problem.unknown.all()
+        return bool(of_payload and self.drives.scale_known.any())

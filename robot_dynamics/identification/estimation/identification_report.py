@@ -20,6 +20,7 @@ from robot_dynamics.identification.estimation.base_fit import (
     BaseEstimate,
 )
 from robot_dynamics.identification.estimation.covariance import INEXACT
+from robot_dynamics.identification.estimation.described_problem import SCALE_CERTAIN
 from robot_dynamics.identification.estimation.identification_records import (
     DERIVED,
     Identification,
@@ -45,6 +46,7 @@ def text(found: Identification) -> str:
     lines = [verdict(found), '', 'residuals, root mean square', *residuals, '']
     lines += [
         f'friction law {found.friction.law.name}: {found.friction.law.formula}',
+        drive_units(found),
         *aligned(drive_rows(found)),
     ]
     return '\n'.join([*lines, '', *remarks(found)])
@@ -90,6 +92,20 @@ def residual_rows(v: Validation, found: Identification) -> list[tuple[str, ...]]
         (name, unit, *(three_digits(column[j]) for column in columns))
         for j, (name, unit) in enumerate(zip(found.model.joint_names, units(found), strict=True))
     ]
+
+
+def drive_units(found: Identification) -> str:
+    """Return the units of the table of friction and drives, and what follows ±."""
+    kinds = np.unique(found.model.angular)[::-1].tolist()
+    shown = []
+    for angular in kinds:
+        of = {term: term_unit(term, angular) for term in found.friction.law.terms}
+        of['offset'] = unit_of(angular)
+        of['rotor inertia'] = unit_of(angular, 'kg m^2')
+        of['effort scale'] = f'{unit_of(angular)} per recorded unit'
+        where = f'{"revolute" if angular else "prismatic"} joints: ' if len(kinds) > 1 else ''
+        shown.append(where + ', '.join(f'{name} [{unit}]' for name, unit in of.items()))
+    return f'{"; ".join(shown)}; ± is one standard error'
 
 
 def drive_rows(found: Identification) -> list[tuple[str, ...]]:
@@ -142,7 +158,8 @@ def _usage(found: Identification) -> list[str]:
     if (periods := signals.periods) is not None:
         lines.append(
             f'{periods.number} periods of {periods.period:.4g} s averaged; spread of '
-            f'the efforts between them: {", ".join(map(three_digits, periods.spread))}'
+            'the efforts between them, in the recorded unit: '
+            f'{", ".join(map(three_digits, periods.spread))}'
         )
     if signals.velocity_lag:
         lines.append(
@@ -169,10 +186,13 @@ def _reservations(found: Identification) -> list[str]:
         )
     if not drives.scale_known.all():
         lines.append(
-            'the scale of the efforts is not identifiable from currents alone: record the same '
-            'motion with a known payload (--payload-bag, --payload) or give --effort-scale; the '
-            'figures in N m hold for the effort scale shown in the files, residuals are in the '
-            'recorded unit'
+            f'{_unknown_scale(found)}; the figures in N m hold for the effort scale shown in the '
+            'files, residuals are in the recorded unit'
+        )
+    if found.load is not None and found.scaled_by_payload:
+        lines.append(
+            f'every N m and kg is proportional to the mass given with --payload, '
+            f'{found.load.mass:g} kg: an error of 1 % of it is one of 1 %'
         )
     if not found.fit.problem.gains:
         lines.append(
@@ -194,6 +214,27 @@ def _reservations(found: Identification) -> list[str]:
             'standard errors of inertial parameters assume this law'
         )
     return lines
+
+
+def _unknown_scale(found: Identification) -> str:
+    """Return why the scale of some joints is not known, and what is expected instead."""
+    load, names = found.load, np.array(found.model.joint_names)
+    if load is None:
+        return (
+            'the scale of the efforts is not identifiable from currents alone: record the same '
+            'motion with a known payload (--payload-bag, --payload) or give --effort-scale'
+        )
+    if not load.agrees:
+        return (
+            'the scale of the efforts is not identifiable: the recording with the payload '
+            f'contradicts a payload of {load.mass:g} kg; expected the right mass and centre'
+        )
+    return (
+        f'the scale of the efforts of {", ".join(names[~found.drives.scale_known])} is not '
+        f'identifiable with {load.mass:g} kg on {load.link}: its standard error is over '
+        f'{100 * SCALE_CERTAIN:g} %; expected a heavier payload, or one farther from these axes, '
+        'or --effort-scale JOINT=X'
+    )
 
 
 def _stops(moving: Array) -> Array:
@@ -235,6 +276,7 @@ def as_json(found: Identification) -> dict[str, Any]:
         'joints': [_joint(found, j) for j in joints],
         'friction_law': _friction_law(found.friction),
         'effort_scale_identifiable': bool(found.drives.scale_known.all()),
+        'payload': None if found.load is None else _payload(found),
         'assumed_scale_error': None if found.fit.problem.gains else INEXACT,
         'test': [_tested(found, j) for j in joints],
         'test_data': v.source,
@@ -274,6 +316,22 @@ def _joint(found: Identification, j: int) -> dict[str, Any]:
             'effort_scale': found.drives.scale_error[j],
         },
     }
+
+
+def _payload(found: Identification) -> dict[str, Any]:
+    load = found.load
+    return (
+        {}
+        if load is None
+        else {
+            'link': load.link,
+            'mass': load.mass,
+            'com': load.com,
+            'com_standard_error': load.com_error,
+            'agrees': load.agrees,
+            'sets_effort_scale': found.scaled_by_payload,
+        }
+    )
 
 
 def _tested(found: Identification, j: int) -> dict[str, Any]:

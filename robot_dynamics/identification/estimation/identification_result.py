@@ -48,15 +48,17 @@ class SiEstimate(NamedTuple):
     known: Array
 
 
-def in_si(result: Fit) -> SiEstimate:
+def in_si(result: Fit, payload_agrees: bool = True) -> SiEstimate:
     """Return the estimate from units of the recorded efforts to N m or N.
 
     Args:
         result: the fit; a load of known mass, or one known gain, shows the scale of currents.
+        payload_agrees: the recording with that load does not contradict it.
     """
     x, error, problem = result.estimate, result.error, result.problem
     si, of_gain = 1 / x.gain, error.gain / x.gain
     shown = problem.load is not None or not problem.unknown.all()
+    shown = shown and payload_agrees
     known = ~problem.unknown | (shown & (of_gain < SCALE_CERTAIN))
     of_scale = np.where(known, of_gain, 0.0)
     offset, of_offset = _mean_offset(x.offset, error.offset)
@@ -106,7 +108,7 @@ def identification(
         validation: on data that were not fitted.
         overridden: remarks on refusals.
     """
-    inputs, problem, found = task.inputs, result.problem, in_si(result)
+    inputs, problem, found = task.inputs, result.problem, in_si(result, task.payload_agrees)
     gains_known = problem.gains and found.known.all()
     payload = inputs.recordings.payload
     return Identification(
@@ -127,7 +129,7 @@ def identification(
         signals=_signals(task, overridden),
         validation=validation.scaled(found.value.gain) if gains_known else validation,
         fit=result,
-        load=None if payload is None else _load(payload, result),
+        load=None if payload is None else _load(payload, result, task.payload_agrees),
     )
 
 
@@ -191,7 +193,7 @@ def _signals(task: Task, overridden: Sequence[str]) -> FittedSignals:
     )
 
 
-def _load(payload: PayloadRecording, result: Fit) -> IdentifiedLoad:
+def _load(payload: PayloadRecording, result: Fit, agrees: bool) -> IdentifiedLoad:
     m = payload.mass
     com, error = result.estimate.load[1:4] / m, result.error.load[1:4] / m
-    return IdentifiedLoad(payload.link, m, com, error)
+    return IdentifiedLoad(payload.link, m, com, error, agrees)

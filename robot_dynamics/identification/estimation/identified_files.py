@@ -33,6 +33,10 @@ from robot_dynamics.urdf.elements import link_inertial
 from robot_dynamics.urdf.reader import read_urdf
 
 DIGITS = 9  # of written numbers, far below their errors
+IDENTIFIED_VALUES = (
+    'inertias and friction are from recordings, whatever other comments say of them; single '
+    'masses of links are not all determined'
+)
 UNCHANGED = 1e-3  # relative change of the pseudo-inertia: a body that changes less is not excited
 
 
@@ -190,6 +194,8 @@ def _origin(found: Identification, recordings: Sequence[str]) -> str:
     }
     if np.isfinite(delay.error):
         values['effort_delay_error'] = rounded(delay.error)
+    if found.load is not None and found.scaled_by_payload:
+        values['payload_mass'] = rounded(found.load.mass)
     if recordings:
         values['recordings'] = list(recordings)
     return '# Recordings that were fitted, and the delay with its standard error, s.\n' + (
@@ -221,6 +227,11 @@ def _comments(found: Identification) -> str:
             '# coupling.matrix is C row by row. Currents times effort_scale are N m at the\n'
             '# shafts, times coupling.ratios behind the gears. The nodes reject this file: their\n'
             '# friction and rotors are those of joints.\n'
+        )
+    if found.load is not None and found.scaled_by_payload:
+        head += (
+            '# Every N m and kg is proportional to the mass given with --payload, '
+            f'{found.load.mass:g} kg.\n'
         )
     if not found.drives.scale_known.all():
         head += (

@@ -240,5 +240,9 @@ def load_of(model: RobotModel, payload: PayloadRecording) -> Load:
     placement = np.zeros((10 * model.nb, 10))
     placement[10 * body : 10 * body + 10] = displacement(model.frame_placement[frame])
     value = to_parameters(Inertial(payload.mass, com))
-    size = payload.mass * np.array([0.0, *[EXTENT] * 3, *[EXTENT**2] * 6])
-    return Load(placement, value, size * (payload.com is None))
+    return Load(placement, value, extent_of(payload.mass) * (payload.com is None))
+
+
+def extent_of(mass: float) -> Array:
+    """Return the deviations (10,) of the parameters of a payload of known mass [kg]."""
+    return mass * np.array([0.0, *[EXTENT] * 3, *[EXTENT**2] * 6])

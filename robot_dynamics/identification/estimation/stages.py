@@ -17,9 +17,15 @@ from robot_dynamics.identification.estimation.described_problem import (
     signs_of_gains,
 )
 from robot_dynamics.identification.estimation.equations import Problem, RecordingRows
+from robot_dynamics.identification.estimation.excitation_check import Refusals, RefusedError
 from robot_dynamics.identification.estimation.friction_choice import AUTO, CHOICES, choose_law
 from robot_dynamics.identification.estimation.inputs import Inputs
 from robot_dynamics.identification.estimation.parameter_fit import Fit, fit
+from robot_dynamics.identification.estimation.payload_check import (
+    contradiction,
+    remark,
+    shown_payload,
+)
 from robot_dynamics.identification.estimation.prepared_rows import PreparedRows
 from robot_dynamics.recordings.periods import Averaged, averaged
 from robot_dynamics.recordings.recording import Recording, RecordingError
@@ -40,6 +46,7 @@ class Task:
         delay: of the efforts, which `adjusted` removes.
         periods: the average of repeated periods, if it is fitted.
         held_out: residual of each friction law, relative to the first.
+        payload_agrees: the recording with the payload does not contradict what is given of it.
     """
 
     inputs: Inputs
@@ -50,6 +57,7 @@ class Task:
     delay: Delay
     periods: Averaged | None = None
     held_out: dict[str, float] = field(default_factory=dict)
+    payload_agrees: bool = True
 
     def adjusted(self, rows: Sequence[RecordingRows]) -> list[RecordingRows]:
         """Return rows without the delay of the efforts, and with positive drive gains."""
@@ -118,6 +126,30 @@ def with_friction_law(task: Task, progress: Progress) -> Task:
     task = task.fitted_to(task.rows.first, task.rows.used()[0], progress)
     problem, held_out = choose_law(task.problem, names, progress)
     return replace(task, problem=problem, held_out=held_out)
+
+
+def with_checked_payload(task: Task, refusals: Refusals, progress: Progress) -> Task:
+    """Return the task after a check of the payload, if one is given; with the friction law.
+
+    Raises:
+        RefusedError: the recording contradicts the payload.
+    """
+    payload = task.inputs.recordings.payload
+    if payload is None:
+        return task
+    progress('payload that the recording shows')
+    shown = shown_payload(task.problem, payload)
+    reason = contradiction(shown, payload)
+    with refusals():
+        _require_none(reason)
+    if reason:
+        return replace(task, payload_agrees=False)
+    return replace(task, remarks=[*task.remarks, *remark(shown, payload)])
+
+
+def _require_none(reason: str) -> None:
+    if reason:
+        raise RefusedError(reason)
 
 
 def fits_of_folds(task: Task, progress: Progress) -> list[tuple[Fit, list[RecordingRows]]]:
