@@ -154,18 +154,22 @@ def _size_motion(
 def _beyond(arm: Dynamics, load: DriveLoad) -> list[str]:
     """Return the joints beyond limits of the description, each with the used shares."""
     model, motion = arm.model, load.motion
-    with np.errstate(divide='ignore', invalid='ignore'):
+    fastest = np.abs(motion.qdd).max(axis=0)
+    with np.errstate(over='ignore', invalid='ignore'):
         used = {
-            'effort': np.abs(load.peak) / model.effort_limit,
-            'velocity': load.speed / model.velocity_limit,
-            'acceleration': np.abs(motion.qdd).max(axis=0) / described(model),
+            quantity: largest / np.maximum(limit, np.finfo(float).tiny)
+            for quantity, largest, limit in (
+                ('effort', np.abs(load.peak), model.effort_limit),
+                ('velocity', load.speed, model.velocity_limit),
+                ('acceleration', fastest, described(model)),
+            )
         }
     found = []
     for j, name in enumerate(model.joint_names):
         words = [
             f'{quantity} {percent(share[j])}'
             for quantity, share in used.items()
-            if share[j] > 1 + TOLERANCE
+            if not share[j] <= 1 + TOLERANCE  # NaN is beyond
         ]
         low, high = motion.q[:, j].min(), motion.q[:, j].max()
         if low < model.lower[j] - TOLERANCE:
