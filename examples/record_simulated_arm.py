@@ -15,10 +15,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
-from rosbags.rosbag2 import StoragePlugin, Writer
-from rosbags.typesys import Stores, get_typestore
 
 from robot_dynamics import Dynamics, load_urdf
+from robot_dynamics.common.extras import ExtraMissing, needed
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.control import Reference
 from robot_dynamics.control.trajectory_file import read_trajectory
@@ -29,9 +28,17 @@ RATE = 1000.0  # Hz
 SECOND = 1_000_000_000  # ns
 
 
+def rosbags():
+    """Return the modules that write bags and messages. Raises ExtraMissing without rosbags."""
+    with needed('bags', 'recordings are written by rosbags'):
+        from rosbags import rosbag2, typesys
+    return rosbag2, typesys
+
+
 def write_bag(folder: Path, names, recording, description: str) -> None:
     """Write a rosbag2 folder with joint states and the robot description."""
-    store = get_typestore(Stores.LATEST)
+    rosbag2, typesys = rosbags()
+    store = typesys.get_typestore(typesys.Stores.LATEST)
     State, Header, String, Time = (
         store.types[name]
         for name in (
@@ -41,7 +48,8 @@ def write_bag(folder: Path, names, recording, description: str) -> None:
             'builtin_interfaces/msg/Time',
         )
     )
-    with Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP) as bag:
+    mcap = rosbag2.StoragePlugin.MCAP
+    with rosbag2.Writer(folder, version=9, storage_plugin=mcap) as bag:
         states, texts = (
             bag.add_connection(topic, kind.__msgtype__, typestore=store)
             for topic, kind in (('/joint_states', State), ('/robot_description', String))
@@ -63,6 +71,10 @@ def main() -> None:
     parser.add_argument('--seed', type=int, default=0, help='of the measurement errors (0)')
     parser.add_argument('--payload', type=float, default=0.0, help='at the last link, kg (0)')
     options = parser.parse_args()
+    try:
+        rosbags()  # before the simulation, which takes seconds
+    except ExtraMissing as error:
+        parser.exit(2, f'{parser.prog}: {error}\n')
     model = load_urdf(options.robot)
     profile = load_profile(share_file('config/realistic_panda.yaml'))
     actual = profile.actual(model, seed=0)

@@ -285,7 +285,20 @@ def actuated(model: RobotModel, options: argparse.Namespace) -> RobotModel:
 
 def changed_robot(options: argparse.Namespace) -> RobotModel:
     """Return the model of a description with the changes of the options; print its warnings."""
+    if reason := _unknown_scale(options):
+        print(f'warning: {reason}', file=sys.stderr)
     return changed(read_robot(options, limited=True, **reading(options)), options)
+
+
+def _unknown_scale(options: argparse.Namespace) -> str:
+    """Return why an identified description without `--params` is not in N m and kg, or ''."""
+    if options.robot is None or options.params_file is not None:
+        return ''
+    beside = options.robot.with_suffix('.yaml')
+    if not is_identified(beside):
+        return ''
+    reason = read_parameters(beside, MeasuredParameters).unknown_scale()
+    return reason and f'{beside}: {reason}'
 
 
 def friction(options: argparse.Namespace, model: RobotModel) -> JointFriction | None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -38,7 +39,8 @@ from robot_dynamics.common.reporting.json_files import write_json
 from robot_dynamics.common.reporting.numbers import percent, plural
 from robot_dynamics.common.reporting.tables import print_table
 from robot_dynamics.common.spatial import Array
-from robot_dynamics.control.feasibility import check_feasibility
+from robot_dynamics.control.feasibility import Corner, check_feasibility
+from robot_dynamics.control.limits import TOLERANCE, described, exceeded
 from robot_dynamics.control.sizing import (
     DriveLoad,
     Fit,
@@ -55,7 +57,7 @@ from robot_dynamics.core.model.states import random_postures
 from robot_dynamics.recordings.smoothing import cutoff_of, smooth
 from robot_dynamics.ros.feedforward_parameters import FeedforwardParameters
 
-WITHOUT_DRIVE = 1  # exit code
+BEYOND_LIMITS = 1  # exit code; of the description, or of all drives of a catalogue
 TRAJECTORIES = ('.yaml', '.yml', '.json')  # suffixes; others are those of recordings
 POSTURES, MOST_POSTURES = 10_000, 200_000
 CELLS = 40  # of the figure of the workspace, along its width
@@ -108,7 +110,8 @@ def size(options: argparse.Namespace) -> int:
 
     Torque and speed of each joint, RMS and peak, against the limits of the description; power,
     energy and braking energy. Torques are those of the model, with friction and payload. The RMS
-    is that of the motion without a pause: add one to the trajectory if the robot makes one.
+    is that of the motion without a pause: add one to the trajectory if the robot makes one. Exit
+    code 1 if the motion is beyond a limit of the description, or no drive fits a joint.
     """
     file = options.motion or options.motion_of_table
     wants_map = options.payload_map is not None or options.map_picture is not None
@@ -122,7 +125,7 @@ def size(options: argparse.Namespace) -> int:
     fits = True if file is None else _size_motion(arm, file, law, options)
     if wants_map:
         _map(arm, law, options)
-    return 0 if fits else WITHOUT_DRIVE
+    return 0 if fits else BEYOND_LIMITS
 
 
 # -- a motion -----------------------------------------------------------------------------------
@@ -131,37 +134,84 @@ def size(options: argparse.Namespace) -> int:
 def _size_motion(
     arm: Dynamics, file: Path, law: JointFriction | None, options: argparse.Namespace
 ) -> bool:
-    """Print and write the load of a motion; return whether each joint has a drive that fits."""
+    """Print and write the load of a motion; return whether it is within limits, and drives fit."""
     drives = None if options.drives is None else read_drives(options.drives)
-    motion = _motion(arm, file, law, options)
+    motion, steps = _motion(arm, file, law, options)
     load = drive_load(arm, motion, law)
+    beyond = _beyond(arm, load) + steps
     _print(arm, load)
     fits = None if drives is None else fit_drives(arm, motion, drives, law)
     if fits is not None:
         _print_fits(arm, fits)
     if options.json is not None:
-        write_json(options.json, _as_json(arm, load, fits))
+        write_json(options.json, _as_json(arm, load, fits) | {'beyond_limits': beyond})
     if options.picture is not None:
         _plot(arm, load, fits or [], options.picture)
-    return fits is None or bool(np.any([fit.fits for fit in fits], axis=0).all())
+    print(_verdict(arm, beyond, "the description's" if fits else ''))
+    return not beyond and (fits is None or bool(np.any([x.fits for x in fits], axis=0).all()))
+
+
+def _beyond(arm: Dynamics, load: DriveLoad) -> list[str]:
+    """Return the joints beyond limits of the description, each with the used shares."""
+    model, motion = arm.model, load.motion
+    fastest = np.abs(motion.qdd).max(axis=0)
+    with np.errstate(over='ignore', invalid='ignore'):
+        used = {
+            quantity: largest / np.maximum(limit, np.finfo(float).tiny)
+            for quantity, largest, limit in (
+                ('effort', np.abs(load.peak), model.effort_limit),
+                ('velocity', load.speed, model.velocity_limit),
+                ('acceleration', fastest, described(model)),
+            )
+        }
+    found = []
+    for j, name in enumerate(model.joint_names):
+        words = [
+            f'{quantity} {percent(share[j])}'
+            for quantity, share in used.items()
+            if not share[j] <= 1 + TOLERANCE  # NaN is beyond
+        ]
+        low, high = motion.q[:, j].min(), motion.q[:, j].max()
+        if low < model.lower[j] - TOLERANCE:
+            words.append(f'position {low:.4g}, limit {model.lower[j]:.4g}')
+        if high > model.upper[j] + TOLERANCE:
+            words.append(f'position {high:.4g}, limit {model.upper[j]:.4g}')
+        found += [f'{name} ({", ".join(words)})'] if words else []
+    return found
+
+
+def _verdict(arm: Dynamics, beyond: list[str], whose: str) -> str:
+    """Return whether a motion is within the limits, and which efforts have none."""
+    limits = f'{whose} limits'.strip()
+    if beyond:
+        return f'beyond {limits}: {", ".join(beyond)}'
+    model = arm.model
+    unlimited = np.array(model.joint_names)[np.isinf(model.effort_limit)]
+    missing = f'; no effort limit: {", ".join(unlimited)}' if len(unlimited) else ''
+    return f'within all {limits}{missing}'
 
 
 def _motion(
     arm: Dynamics, file: Path, law: JointFriction | None, options: argparse.Namespace
-) -> SampledMotion:
-    """Return the samples of a file; print what they leave out."""
+) -> tuple[SampledMotion, list[str]]:
+    """Return the samples of a file, and limits that are exceeded between them.
+
+    Prints what the samples leave out.
+    """
     names = arm.model.joint_names
     if file.suffix.lower() in TRAJECTORIES:
         if options.topic or options.columns or options.cutoff is not None:
             raise ModelError(f'{file}: --topic, --columns and --cutoff are for recordings')
         trajectory = read_trajectory(file, options.interpolation).in_order(names)
-        if corners := check_feasibility(arm, trajectory, friction=law).corners:
+        corners = check_feasibility(arm, trajectory, friction=law).corners
+        if corners:
             print(
                 f'velocities step at {plural(len(corners), "point")}, the first at '
                 f'{corners[0].peak.time:.6g} s: without the torques of these steps, see '
                 'robot-dynamics trajectory'
             )
-        return SampledMotion.of_trajectory(trajectory)
+        beyond = [reason for _, reason in exceeded(trajectory, {3: arm.model.jerk_limit})]
+        return SampledMotion.of_trajectory(trajectory), _steps(corners) + beyond
     with recording_named(file, arm.model):
         recording = recorded(options, file).recording(names)
         cutoff = cutoff_of(recording) if options.cutoff is None else options.cutoff
@@ -175,7 +225,19 @@ def _motion(
         SampledMotion.of_samples(*(x[one.inner] for x in (one.t, one.q, one.qd, one.qdd)))
         for one in stretches
     )
-    return reduce(SampledMotion.followed_by, parts)
+    return reduce(SampledMotion.followed_by, parts), []
+
+
+def _steps(corners: Sequence[Corner]) -> list[str]:
+    """Return the joints whose effort limit steps of the velocity exceed, with the used share."""
+    used: dict[str, float] = {}
+    for corner in corners:
+        joint, share = corner.peak.joint, corner.peak.share
+        if share > 1 + TOLERANCE:
+            used[joint] = max(share, used.get(joint, 0.0))
+    return [
+        f'{joint} (effort {percent(x)} at a step of the velocity)' for joint, x in used.items()
+    ]
 
 
 def _print(arm: Dynamics, load: DriveLoad) -> None:
@@ -183,7 +245,7 @@ def _print(arm: Dynamics, load: DriveLoad) -> None:
     model = arm.model
     print(f'{model.name}: {load.motion.duration:.6g} s')
     limits = ('peak', 'limit', 'used')
-    powers = ('power [W]', 'braking [W]', 'braking [J]')
+    powers = ('power peak [W]', 'braking peak [W]', 'braking [J]')
     head = ('joint', 'torque rms', *limits, 'speed rms', *limits, *powers)
     with np.errstate(divide='ignore', invalid='ignore'):
         used = np.abs(load.peak) / model.effort_limit, load.speed / model.velocity_limit
@@ -215,7 +277,7 @@ def _print_fits(arm: Dynamics, fits: list[Fit]) -> None:
         ('drive', *names),
         [(fit.drive.name, *(_cell(fit, j) for j in range(len(names)))) for fit in fits],
     )
-    print()
+    print('\ndrives that fit, within their own limits')
     for j, name in enumerate(names):
         fitting = [fit.drive.name for fit in fits if fit.fits[j]]
         print(f'{name}: {", ".join(fitting) or "no drive fits"}')

@@ -83,7 +83,8 @@ class Evaluation(Findings):
         stretches: number of stretches without a gap.
         left_out: number of omitted samples, by reason.
         notes: remarks on the recording.
-        noise: root mean square of the recorded efforts above the cut-off frequency.
+        removed: root mean square of the recorded efforts above the cut-off frequency. The noise
+            of `identify` is that of the efforts below it.
         moving: share of the time in which the joint moves.
         correlations: of the residual with gravity torque, sign(qd), qd and qdd, -1 to 1; NaN if
             one of them is constant.
@@ -99,7 +100,7 @@ class Evaluation(Findings):
     stretches: int
     left_out: Mapping[str, int]
     notes: tuple[str, ...]
-    noise: Array
+    removed: Array
     moving: Array
     correlations: Mapping[str, Array]
 
@@ -283,7 +284,7 @@ def _evaluation(
         stretches=len(motion.stretches),
         left_out=motion.left_out,
         notes=(*motion.recording.notes, *remarks),
-        noise=rms(np.concatenate([_above_cutoff(stretch) for stretch in motion.stretches])),
+        removed=rms(np.concatenate([_above_cutoff(stretch) for stretch in motion.stretches])),
         moving=moves(curves.qd).mean(axis=0),
         correlations=_correlations(compared.columns),
         **vars(findings),

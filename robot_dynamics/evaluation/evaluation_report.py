@@ -22,7 +22,7 @@ from robot_dynamics.evaluation.search_numbers import CERTAIN, LIMITS
 from robot_dynamics.recordings.effort_curves import effort_curves
 
 HEAD = (
-    *('joint', 'unit', 'effort', 'noise', 'residual', 'largest', 'bias', 'explained', 'moving'),
+    *('joint', 'unit', 'effort', 'removed', 'residual', 'largest', 'bias', 'explained', 'moving'),
     'unexplained',
 )
 MAX_SHARE = 1e3  # larger ones are written with an exponent
@@ -130,7 +130,7 @@ def _joints_as_json(found: Evaluation) -> dict[str, Any]:
         'largest_residual': found.largest,
         'bias': found.bias,
         'explained': found.explained,
-        'noise': found.noise,
+        'removed': found.removed,
         'moving': found.moving,
         'rms_left': found.unexplained,
     }
@@ -191,7 +191,7 @@ def _table(found: Evaluation) -> list[str]:
         found.joint_names,
         found.units,
         map(three_digits, found.rms_effort),
-        map(three_digits, found.noise),
+        map(three_digits, found.removed),
         map(three_digits, found.rms_residual),
         map(three_digits, found.largest),
         map(three_digits, found.bias),

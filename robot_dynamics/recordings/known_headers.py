@@ -75,10 +75,23 @@ def advice(heads: Sequence[str], known: Sequence[bool], joints: int) -> str:
         numbers[name] += 1
         # Another number of columns than joints is of something else.
         names[k] = f'{name}{numbers[name]}' if counts[name] == joints else '-'
-    line = shlex.join(['--columns', *names])
     if '-' not in names:
+        line = shlex.join(['--columns', *_short(names, joints)])
         return f'; if the columns are these: {line}'
+    line = shlex.join(['--columns', *names])
     return f'; here {line}, with time, q1, effort1 and so on instead of - where a column is that'
+
+
+def _short(names: list[str], joints: int) -> list[str]:
+    """Return names with one word for neighbours that are numbered by all joints, in order."""
+    short, k = [], 0
+    while k < len(names):
+        word = names[k].removesuffix('1')
+        numbered = [f'{word}{j}' for j in range(1, joints + 1)]
+        found = names[k : k + joints] == numbered
+        short.append(word if found else names[k])
+        k += joints if found else 1
+    return short
 
 
 def _suggested(head: str) -> str:

@@ -80,7 +80,7 @@ GATES = {
     ('evaluate', '--max-rms'),
     ('evaluate', '--max-relative'),
     ('check', '--weight'),
-} | {(verb, option) for verb, option, _ in CASES if verb == 'trajectory'}
+} | {(verb, option) for verb, option, _ in CASES if verb in ('size', 'trajectory')}
 
 
 def options_with_numbers(verb):

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verb `size`: figures of a trajectory and of its recording, drives, payloads, errors."""
+"""The verb `size`: figures of a trajectory and of its recording, limits, drives, payloads."""
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -152,3 +153,63 @@ def test_without_gravity_no_limit_bounds_a_payload_at_rest(run, tmp_path):
     code, shown, _ = run('size', ELBOW, '--payload-map', tmp_path / 'map.csv', *words)
     assert code == 0
     assert '5 postures: no effort limit bounds it' in shown
+
+
+def test_the_last_line_says_which_limits_of_the_description_are_exceeded(run, tmp_path, motion):
+    """Effort, velocity and position, each alone; the exit code is that of `trajectory`."""
+    words = ('size', ELBOW, motion)
+    code, shown, _ = run(*words)
+    assert (code, shown.splitlines()[-1]) == (0, 'within all limits')
+    assert 'power peak [W]' in shown
+    out = tmp_path / 'out.json'
+    code, shown, _ = run(*words, '--payload', LINK, 200, '--json', out)
+    figures = json.loads(out.read_text())
+    one = figures['joints'][0]
+    share = 100 * abs(one['peak']) / one['effort_limit']
+    assert code == 1
+    assert shown.splitlines()[-1].startswith(f'beyond limits: joint1 (effort {share:.4g} %')
+    assert figures['beyond_limits']
+    fast = tmp_path / 'fast.yaml'
+    t, q = np.arange(0.0, 1.01, 0.5), np.array([[0, 0], [9.0, 0], [0, 0]])
+    write_trajectory(Trajectory(MODEL.joint_names, t, q), fast)
+    last = run('size', ELBOW, fast, '--gravity', 0, 0, 0)[1].splitlines()[-1]
+    assert 'velocity' in last
+    assert 'position 9, limit' in last
+
+
+def test_drives_that_fit_do_not_hide_the_limits_of_the_description(run, tmp_path, motion):
+    drives = tmp_path / 'd.csv'
+    drives.write_text('name,peak,rated,speed,inertia,ratio\nhuge,1e4,1e4,1000,0,50\n')
+    code, shown, _ = run('size', ELBOW, motion, '--drives', drives, '--payload', LINK, 200)
+    assert code == 1
+    assert 'within their own limits\njoint1: huge\n' in shown
+    assert shown.splitlines()[-1].startswith("beyond the description's limits: joint1 (effort")
+
+
+def test_the_torque_of_a_step_of_the_velocity_counts(run, tmp_path):
+    file = tmp_path / 'corner.yaml'
+    points = [[0.0, 0.0], [0.5, 0.0], [0.0, 0.0]]
+    lines = Trajectory(MODEL.joint_names, [0.0, 1.0, 2.0], points, interpolation='linear')
+    write_trajectory(lines, file)
+    assert run('size', ELBOW, file)[0] == 0
+    code, shown, _ = run('size', ELBOW, file, '--interpolation', 'linear')
+    _, feasibility, _ = run('trajectory', file, '--robot', ELBOW, '--interpolation', 'linear')
+    share = re.search(r'rad/s; (.* %) of a limit', feasibility)[1]
+    assert code == 1
+    last = f'beyond limits: joint1 (effort {share} at a step of the velocity)'
+    assert shown.splitlines()[-1] == last
+
+
+@pytest.mark.parametrize('verb', ['size', 'trajectory'])
+def test_a_scale_that_is_not_known_is_said_without_the_parameters(run, tmp_path, motion, verb):
+    robot = tmp_path / 'found.urdf'
+    robot.write_text(ELBOW.read_text())
+    words = ('size', robot, motion) if verb == 'size' else ('trajectory', motion, '--robot', robot)
+    origin = '/identification:\n  ros__parameters: {x: 1}\n'
+    entry = '/**:\n  ros__parameters:\n    effort_scale_known: '
+    file = tmp_path / 'found.yaml'
+    file.write_text(entry + '[true]\n' + origin)
+    assert 'effort_scale_known' not in run(*words)[2]
+    file.write_text(entry + '[false]\n' + origin)
+    error = run(*words)[2]
+    assert f'warning: {file}: effort_scale_known is false for all joints' in error

@@ -166,7 +166,7 @@ def test_the_residual_of_an_exact_model_is_the_noise_that_passes():
     # 20 s at 20 Hz are 800 independent samples: their root mean square is good to 2.5 %.
     assert np.allclose(found.rms_residual, rms(passed), rtol=0.12)
     # Jumps are above the cut-off frequency as well.
-    assert (found.noise > 0.98 * rms(noise - passed)).all()
+    assert (found.removed > 0.98 * rms(noise - passed)).all()
 
 
 @pytest.mark.slow
@@ -414,14 +414,14 @@ def test_every_figure_is_in_units_of_the_scaled_effort():
     plain, scaled = recorded(true), recorded(true, scale=scale)
     assert np.allclose(scaled.effort * scale, plain.effort)
     one, other = evaluate(ARM, plain), evaluate(ARM, scaled, effort_scale=scale)
-    assert (one.noise > 0).all()
+    assert (one.removed > 0).all()
     figures = (
         'rms_effort',
         'rms_residual',
         'largest',
         'bias',
         'explained',
-        'noise',
+        'removed',
         'unexplained',
     )
     for figure in figures:

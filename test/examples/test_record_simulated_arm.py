@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example that records a simulated arm: its bag is that of the motion, and has the payload."""
+"""The example that records a simulated arm: its motion and payload, and without rosbags."""
 
 import runpy
 import sys
@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-pytest.importorskip('rosbags')
 
 from robot_dynamics.common.resources import share_file
 from robot_dynamics.recordings import by_joint, read_bag
@@ -19,6 +17,7 @@ POINTS = ((1.0, [0, 0, 0, -1.5, 0, 1.5, 0]), (2.0, [0.3, 0.2, 0, -1.2, 0, 1.8, 0
 
 
 def test_the_recording_is_of_the_motion(tmp_path, monkeypatch, capsys):
+    pytest.importorskip('rosbags')
     model = load_urdf(share_file('urdf/panda.urdf'))
     still = [0.0] * 7
     motion = tmp_path / 'motion.yaml'
@@ -45,3 +44,17 @@ def test_the_recording_is_of_the_motion(tmp_path, monkeypatch, capsys):
         efforts[payload] = recording.effort
     # The shoulder carries more.
     assert np.abs((efforts['0.5'] - efforts['0'])[:, 1]).mean() > 1.5
+
+
+def test_without_rosbags_there_is_help_and_an_error_that_names_the_extra(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, 'rosbags', None)
+    for words, code in ((['--help'], 0), (['motion.yaml', 'run'], 2)):
+        monkeypatch.setattr(sys, 'argv', ['x', *words])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(EXAMPLE), run_name='__main__')
+        assert ended.value.code == code
+    error = capsys.readouterr().err
+    assert error.startswith(
+        f'{EXAMPLE.name}: recordings are written by rosbags, which cannot be imported'
+    )
+    assert error.rstrip().endswith("in a checkout pip install '.[bags]'")

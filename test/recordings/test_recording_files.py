@@ -209,7 +209,7 @@ def test_columns_after_the_last_name_are_not_used_and_said(tmp_path):
     [
         (
             'clock,angle a,angle b,speed a,speed b,amps a,amps b',
-            'if the columns are these: --columns time q1 q2 qd1 qd2 current1 current2',
+            'if the columns are these: --columns time q qd current',
         ),
         ('a,b,c,d,e,f,g', 'here --columns - - - - - - -, with time, q1, effort1 and so on'),
         (

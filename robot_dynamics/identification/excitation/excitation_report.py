@@ -27,6 +27,7 @@ def text(found: Excitation) -> str:
         f'{len(found.motion.sine)} harmonics; ramps of {found.ramp:.3g} s; {_approach(found)}',
         '',
         *aligned([HEAD, *_use_of_limits(found)], '<>'),
+        _usable(found),
         '',
         *_worth(found),
     ]
@@ -77,8 +78,22 @@ def _use_of_limits(found: Excitation) -> list[tuple[str, ...]]:
     ]
 
 
+def _usable(found: Excitation) -> str:
+    """Return which shares of the described limits are the limits of this motion."""
+    model, limits = found.arm.model, found.limits
+    parts = []
+    for name, own, usable in (
+        ('speed', model.velocity_limit, limits.velocity),
+        ('effort', model.effort_limit, limits.effort),
+    ):
+        share = usable / own  # 0 where the description has no limit
+        low, high = (f'{100 * x:.3g}' for x in (share.min(), share.max()))
+        parts.append(f'{low if low == high else f"{low} to {high}"} % of the {name} limits')
+    return f'shares of the usable limits: {" and ".join(parts)} of the description'
+
+
 def used_limits(found: Excitation) -> dict[str, Array]:
-    """Return the largest velocity, acceleration and effort (n,) relative to their limits."""
+    """Return the largest velocity, acceleration and effort (n,) relative to the usable ones."""
     _, motion, tau = _sampled(found, SAMPLES)
     limits = found.limits
     quantities = {

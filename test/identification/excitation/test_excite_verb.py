@@ -97,8 +97,16 @@ def test_the_summary_lists_used_limits_and_gained_information(run):
     assert 'standard errors of the base parameters, minimised: 0.' in shown
     assert 'condition number of the base regressor' in shown
     assert 'for the way from the present posture to the start, which is not checked' in shown
+    usable = 'shares of the usable limits: {} of the speed limits and {} of the effort limits'
+    assert usable.format('80 %', '80 %') in shown
     for name in load_urdf(SCARA).joint_names:
         assert name in shown
+
+
+def test_the_usable_shares_are_those_of_the_options(run):
+    words = ('--effort-margin', 0.1, '--velocity-scale', 0.5, '--effort', 1e9)
+    _, shown, _ = run(SCARA, *SHORT, *words)
+    assert '50 % of the speed limits and 90 % of the effort limits of the description' in shown
 
 
 def test_locked_joints_do_not_move(run):
