@@ -276,19 +276,24 @@ def test_second_derivatives_that_are_missing_raise(arm, link, state):
     """The error names the function, and Gauss and Newton's way."""
     q, qd, qdd = (x[0] for x in state)
     pose = interop.forward_kinematics(arm, link)
-    for name, f, rest in (
-        ('inverse_dynamics', interop.inverse_dynamics(arm), (qd, qdd)),
-        ('mass_matrix', interop.mass_matrix(arm), ()),
-        ('jacobian', interop.jacobian(arm, link), ()),
-        ('kinetic_energy', interop.kinetic_energy(arm, payload=link), (qd, parameters())),
-        ('forward_kinematics', jax.jacrev(pose), ()),
+    gradient = jax.grad(interop.potential_energy(arm))
+    loaded = interop.kinetic_energy(arm, payload=link)
+    for name, order, f, rest in (
+        ('inverse_dynamics', 'second', interop.inverse_dynamics(arm), (qd, qdd)),
+        ('mass_matrix', 'second', interop.mass_matrix(arm), ()),
+        ('jacobian', 'second', interop.jacobian(arm, link), ()),
+        ('gravity_torque', 'second', interop.gravity_torque(arm), ()),
+        ('kinetic_energy', 'second', loaded, (qd, parameters())),
+        ('forward_kinematics', 'third', jax.jacrev(pose), ()),
+        ('potential_energy', 'third', gradient, ()),
     ):
+        message = rf'^{name}\(q.*no {order} derivatives.*Gauss-Newton'
 
         def total(q, f=f, rest=rest):
             return f(q, *rest).sum()
 
         for second in (jax.hessian(total), jax.jit(jax.jacrev(jax.grad(total)))):
-            with pytest.raises(ValueError, match=rf'{name}\(q.*no second deriv.*Gauss-Newton'):
+            with pytest.raises(ValueError, match=message):
                 second(q)
 
 
