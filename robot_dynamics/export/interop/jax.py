@@ -211,7 +211,7 @@ class _Call:
 
 
 # A primitive, since reverse derivatives of lax.scan drop the rules of jax.custom_jvp: they keep
-# the callback inside, which has no derivatives.
+# the callback inside, which has no derivatives. JAX's caches keep what a primitive is called with.
 _evaluated = Primitive('robot_dynamics')
 _evaluated.multiple_results = True
 
