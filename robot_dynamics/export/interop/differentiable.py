@@ -116,7 +116,9 @@ def potential_energy(arm: Dynamics, *, payload: str | None = None) -> Differenti
 
     names = 'potential_energy', 'gravity_torque'
     of = differentiable(arm, names[0], ('q',), _named(*names), partials, payload)
-    return of if payload else replace(of, derivative=gravity_torque(arm))
+    if payload:
+        return of
+    return replace(of, derivative=replace(gravity_torque(arm), derivative_of=names[0]))
 
 
 def kinetic_energy(arm: Dynamics, *, payload: str | None = None) -> Differentiable:

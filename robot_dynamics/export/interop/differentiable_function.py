@@ -32,6 +32,7 @@ class Differentiable:
         jacobian: takes the value, then the same; returns (..., size, entries of all inputs).
         derivative: the entries of the Jacobian, row by row, where they have derivatives too.
         collected: makes several results of a tuple.
+        derivative_of: the function whose derivative this is, if it is called as such.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Differentiable:
     jacobian: Callable[..., Array]
     derivative: Differentiable | None = None
     collected: Callable[..., Any] = tuple
+    derivative_of: str = ''
 
     @property
     def sizes(self) -> list[int]:
@@ -54,10 +56,11 @@ class Differentiable:
 
     @property
     def without_second(self) -> str:
-        """The message of an error where second derivatives are missing."""
-        call = f'{self.name}({", ".join(self.inputs)})'
+        """The message of an error where second derivatives of this function are missing."""
+        call = f'{self.derivative_of or self.name}({", ".join(self.inputs)})'
+        order = 'third' if self.derivative_of else 'second'
         return (
-            f'{call} has no second derivatives: for a cost of squared residuals use the '
+            f'{call} has no {order} derivatives: for a cost of squared residuals use the '
             'Gauss-Newton Hessian J^T J, J being the Jacobian of the residuals; for other costs a '
             'method that needs gradients alone, such as L-BFGS'
         )
@@ -133,7 +136,8 @@ def with_derivative(of: Differentiable, second: Callable[..., Array]) -> Differe
 
     shape = (of.size * sum(of.inputs.values()),)
     name = f'the derivative of {of.name}'
-    return replace(of, derivative=Differentiable(name, of.inputs, (shape,), slopes, second))
+    derivative = Differentiable(name, of.inputs, (shape,), slopes, second, derivative_of=of.name)
+    return replace(of, derivative=derivative)
 
 
 def filled(found: Array, out: Array | None) -> Array:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,8 @@ with needed('jax', 'functions of JAX need JAX'):
     import jax
     import jax.numpy as jnp
     from jax.experimental.buffer_callback import buffer_callback
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
 
 Outputs = Sequence[Array | None]
 
@@ -153,21 +156,19 @@ def _differentiated(of: Differentiable) -> Callable[..., jax.Array]:
     def value(*arguments: Array, out: Outputs = (None,)) -> tuple[Array, ...]:
         return (of.value(*arguments, out=out[0]),)
 
-    @jax.custom_jvp
-    def function(*arguments: jax.Array) -> Any:
-        return _called(value, (of.size,), arguments=arguments)[0]
-
-    with_jacobian = _with_jacobian(of, function)
-
-    @function.defjvp
     def derivative(primals: Any, tangents: Any) -> Any:
         result, J = with_jacobian(*primals)
         parts = zip(jnp.split(J, columns, axis=-1), tangents, strict=True)
         # dy = sum_k dy/dx_k dx_k
-        return result, sum(jnp.einsum('...ij,...j->...i', part, dx) for part, dx in parts)
+        return [result], [sum(jnp.einsum('...ij,...j->...i', part, dx) for part, dx in parts)]
 
-    differentiated: Callable[..., jax.Array] = function
-    return differentiated
+    call = _Call(value, ((of.size,),), derivative)
+
+    def function(*arguments: jax.Array) -> Any:
+        return _evaluated.bind(*arguments, call=call)[0]
+
+    with_jacobian = _with_jacobian(of, function)
+    return function
 
 
 def _with_jacobian(of: Differentiable, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -186,43 +187,86 @@ def _with_jacobian(of: Differentiable, function: Callable[..., Any]) -> Callable
         result = of.value(*arguments, out=out[0])
         return result, of.jacobian(result, *arguments, out=out[1])
 
-    def at_once(*arguments: jax.Array) -> Any:
-        return _called(both, (of.size,), shape, arguments=arguments)
-
     def second(_primals: Any, _tangents: Any) -> Any:
         raise ValueError(of.without_second)
 
-    function_pair = jax.custom_jvp(at_once)
-    function_pair.defjvp(second)
-    guarded: Callable[..., Any] = function_pair
-    return guarded
+    call = _Call(both, ((of.size,), shape), second)
+    return lambda *arguments: _evaluated.bind(*arguments, call=call)
 
 
-def _called(numeric: Callable[..., Any], *shapes: tuple[int, ...], arguments: Any) -> Any:
-    """Return the results of a function of NumPy arrays, with these shapes after leading axes.
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A function of NumPy arrays, as the parameter of a primitive of JAX.
 
-    All arguments get the same number of axes: `jax.vmap` adds one in front.
-
-    Args:
-        numeric: takes arrays and `out`, the arrays to fill; returns a tuple of arrays.
+    Attributes:
+        numeric: takes arrays, whose leading axes broadcast, and `out`, the arrays to fill; returns
+            a tuple of arrays.
         shapes: of the results, without the leading axes.
-        arguments: whose leading axes broadcast.
+        derivative: takes arguments and their tangents; returns the results and their tangents.
     """
+
+    numeric: Callable[..., tuple[Array, ...]]
+    shapes: tuple[tuple[int, ...], ...]
+    derivative: Callable[[Any, Any], Any]
+
+
+# A primitive, since reverse derivatives of lax.scan drop the rules of jax.custom_jvp: they keep
+# the callback inside, which has no derivatives. JAX's caches keep what a primitive is called with.
+_evaluated = Primitive('robot_dynamics')
+_evaluated.multiple_results = True
+
+
+def _results(call: _Call, arguments: Any) -> list[tuple[int, ...]]:
+    """Return the shapes of the results."""
     leading = np.broadcast_shapes(*(x.shape[:-1] for x in arguments))
-    padded = [x.reshape((1,) * (len(leading) + 1 - x.ndim) + x.shape) for x in arguments]
-    results = tuple(jax.ShapeDtypeStruct((*leading, *shape), np.float64) for shape in shapes)
+    return [(*leading, *shape) for shape in call.shapes]
+
+
+def _called(*arguments: jax.Array, call: _Call) -> Any:
+    """Return the results, by a callback."""
+    shapes = _results(call, arguments)
+    results = tuple(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)
 
     def fill(_: Any, out: Any, *buffers: Any) -> None:
-        numeric(*map(np.asarray, buffers), out=tuple(map(np.asarray, out)))
+        call.numeric(*map(np.asarray, buffers), out=tuple(map(np.asarray, out)))
 
     def copied(*arrays: Any) -> Any:
-        return numeric(*map(np.asarray, arrays))
+        return call.numeric(*map(np.asarray, arrays))
 
     return jax.lax.platform_dependent(
-        *padded,
-        cpu=buffer_callback(fill, results, vmap_method='expand_dims'),
-        default=lambda *x: jax.pure_callback(copied, results, *x, vmap_method='expand_dims'),
+        *arguments,
+        cpu=buffer_callback(fill, results),
+        default=lambda *x: jax.pure_callback(copied, results, *x),
     )
+
+
+def _abstract(*arguments: Any, call: _Call) -> list[jax.core.ShapedArray]:
+    return [jax.core.ShapedArray(x, np.dtype(np.float64)) for x in _results(call, arguments)]
+
+
+def _differentiate(primals: Any, tangents: Any, *, call: _Call) -> Any:
+    return call.derivative(primals, [ad.instantiate_zeros(dx) for dx in tangents])
+
+
+def _batch(arguments: Any, axes: Any, *, call: _Call) -> Any:
+    """Make the axis of `jax.vmap` the first of the leading ones."""
+    mapped = [axis is not None for axis in axes]
+    most = max(x.ndim - batch for x, batch in zip(arguments, mapped, strict=True))
+
+    def moved(x: jax.Array, axis: int) -> jax.Array:
+        x = jnp.moveaxis(x, axis, 0)
+        return x.reshape((x.shape[0], *(1,) * (most + 1 - x.ndim), *x.shape[1:]))
+
+    parts = zip(arguments, axes, mapped, strict=True)
+    results = _evaluated.bind(*(moved(x, i) if batch else x for x, i, batch in parts), call=call)
+    return results, [0] * len(results)
+
+
+_evaluated.def_impl(_called)
+_evaluated.def_abstract_eval(_abstract)
+mlir.register_lowering(_evaluated, mlir.lower_fun(_called, multiple_results=True))
+ad.primitive_jvps[_evaluated] = _differentiate
+batching.primitive_batchers[_evaluated] = _batch
 
 
 def _arguments(of: Differentiable, arguments: tuple[Any, ...]) -> list[jax.Array]:

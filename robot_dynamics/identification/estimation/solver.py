@@ -10,8 +10,6 @@ from typing import Any
 from robot_dynamics.common.errors import RobotDynamicsError
 from robot_dynamics.common.extras import needed
 
-NEEDS = 'identification needs cvxpy, clarabel and threadpoolctl, one of'
-
 
 class SolverError(RobotDynamicsError, RuntimeError):
     """The convex problem was not solved, or its solver is not installed."""
@@ -19,8 +17,9 @@ class SolverError(RobotDynamicsError, RuntimeError):
 
 def solver() -> Any:
     """Return cvxpy, with clarabel installed. Raises SolverError if either is missing."""
-    with needed('identify', NEEDS, SolverError):
-        import cvxpy  # isort: skip
+    with needed('identify', 'identification needs cvxpy', SolverError):
+        import cvxpy
+    with needed('identify', 'identification needs clarabel', SolverError):
         import clarabel  # noqa: F401
     return cvxpy
 
@@ -32,7 +31,7 @@ def single_thread() -> Iterator[None]:
     Raises:
         SolverError: threadpoolctl is not installed.
     """
-    with needed('identify', NEEDS, SolverError):
+    with needed('identify', 'identification needs threadpoolctl', SolverError):
         from threadpoolctl import threadpool_limits
     with threadpool_limits(limits=1):
         yield

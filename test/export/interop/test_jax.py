@@ -174,6 +174,54 @@ def test_jacobian_of_a_scan_is_that_of_the_rollout(arm, state):
     np.testing.assert_allclose(backward, ours, rtol=0, atol=1e-12 * np.abs(ours).max())
 
 
+def both_modes(f):
+    """Return the second derivatives of f, in every order of the two modes."""
+    modes = jax.jacfwd, jax.jacrev
+    return [outer(inner(f)) for outer in modes for inner in modes]
+
+
+def test_hessian_of_a_scan_whose_state_passes_through_an_energy(arm, state):
+    """x' = x + 0.5 P(x): four Hessians agree with each other, and with the loop without scan."""
+    P = interop.potential_energy(arm)
+
+    def body(x, _):
+        return x + 0.5 * P(x), None
+
+    def cost(x):
+        return jnp.sum(jax.lax.scan(body, x, length=3)[0] ** 2)
+
+    def unrolled(x):
+        for _ in range(3):
+            x, _ = body(x, None)
+        return jnp.sum(x**2)
+
+    q = jnp.asarray(state[0][0])
+    theirs = jax.hessian(unrolled)(q)
+    assert float(jnp.abs(theirs - 2 * jnp.eye(N)).max()) > 0.1
+    for second in both_modes(cost):
+        np.testing.assert_allclose(
+            jax.jit(second)(q), theirs, rtol=0, atol=1e-12 * float(jnp.abs(theirs).max())
+        )
+
+
+def test_hessian_of_a_scan_of_steps_raises_our_error(arm, state):
+    step = interop.simulation_step(arm, time_step=H)
+    q, qd, tau = (jnp.asarray(x[0]) for x in state)
+
+    def cost(tau):
+        return jax.lax.scan(lambda x, _: (step(*x, tau), None), (q, qd), length=3)[0][0].sum()
+
+    for second in both_modes(cost):
+        with pytest.raises(ValueError, match=r'simulation_step.*no second deriv.*Gauss-Newton'):
+            second(tau)
+
+
+def test_without_jit_the_numbers_are_the_same(arm, state):
+    f = interop.inverse_dynamics(arm)
+    with jax.disable_jit():
+        np.testing.assert_array_equal(f(*state), arm.inverse_dynamics(*state))
+
+
 SLOW = 'forward_kinematics', 'kinetic_energy'
 
 
@@ -228,19 +276,24 @@ def test_second_derivatives_that_are_missing_raise(arm, link, state):
     """The error names the function, and Gauss and Newton's way."""
     q, qd, qdd = (x[0] for x in state)
     pose = interop.forward_kinematics(arm, link)
-    for name, f, rest in (
-        ('inverse_dynamics', interop.inverse_dynamics(arm), (qd, qdd)),
-        ('mass_matrix', interop.mass_matrix(arm), ()),
-        ('jacobian', interop.jacobian(arm, link), ()),
-        ('kinetic_energy', interop.kinetic_energy(arm, payload=link), (qd, parameters())),
-        ('the derivative of forward_kinematics', jax.jacrev(pose), ()),
+    gradient = jax.grad(interop.potential_energy(arm))
+    loaded = interop.kinetic_energy(arm, payload=link)
+    for name, order, f, rest in (
+        ('inverse_dynamics', 'second', interop.inverse_dynamics(arm), (qd, qdd)),
+        ('mass_matrix', 'second', interop.mass_matrix(arm), ()),
+        ('jacobian', 'second', interop.jacobian(arm, link), ()),
+        ('gravity_torque', 'second', interop.gravity_torque(arm), ()),
+        ('kinetic_energy', 'second', loaded, (qd, parameters())),
+        ('forward_kinematics', 'third', jax.jacrev(pose), ()),
+        ('potential_energy', 'third', gradient, ()),
     ):
+        message = rf'^{name}\(q.*no {order} derivatives.*Gauss-Newton'
 
         def total(q, f=f, rest=rest):
             return f(q, *rest).sum()
 
         for second in (jax.hessian(total), jax.jit(jax.jacrev(jax.grad(total)))):
-            with pytest.raises(ValueError, match=rf'{name}\(q.*no second deriv.*Gauss-Newton'):
+            with pytest.raises(ValueError, match=message):
                 second(q)
 
 

@@ -22,6 +22,7 @@ from robot_dynamics.identification.estimation.pseudo_inertia import (
     from_pseudo_inertia,
     to_pseudo_inertia,
 )
+from robot_dynamics.identification.estimation.solver import SolverError, single_thread, solver
 
 RNG = np.random.default_rng
 
@@ -164,5 +165,13 @@ assert 'clarabel' not in sys.modules
 def test_the_solver_is_imported_for_the_solution_alone():
     result = subprocess.run([sys.executable, '-c', WITHOUT], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith('SolverError identification needs cvxpy, clarabel and')
+    assert result.stdout.startswith('SolverError identification needs cvxpy, which cannot be')
     assert "pip install '.[identify]'" in result.stdout
+
+
+@pytest.mark.parametrize('package', ['cvxpy', 'clarabel', 'threadpoolctl'])
+def test_a_missing_package_is_named(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    message = rf'^identification needs {package}, which cannot be imported \(.*{package}.*\): pip'
+    with pytest.raises(SolverError, match=message), single_thread():
+        solver()
