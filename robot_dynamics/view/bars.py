@@ -98,14 +98,21 @@ def _coded(functions: str) -> str:
     return re.sub(r'{(\w+)}', r'<code>Dynamics.\1</code>', functions)
 
 
-def bars_html(bars: Sequence[Bar]) -> str:
+def bars_html(bars: Sequence[Bar], falling: bool = False) -> str:
     """Return the bars of all joints; attributes data-joint and data-term name each number.
 
     Terms that are zero at all joints have no row, and a joint without torque only a line.
+
+    Args:
+        bars: of the joints.
+        falling: the motors have no torque; the sum of the terms of a joint at rest is the torque
+            of its stop or its friction.
     """
     moving = [any(not _is_small(bar.terms[k]) for bar in bars) for k in range(len(TERMS))]
     names = short_names([bar.joint for bar in bars])
-    rows = ''.join(_joint(bar, name, moving) for bar, name in zip(bars, names, strict=True))
+    rows = ''.join(
+        _joint(bar, name, moving, falling) for bar, name in zip(bars, names, strict=True)
+    )
     return f'{STYLE}<div class="rd">{rows}</div>'
 
 
@@ -176,11 +183,11 @@ def _wrench(one: External) -> str:
     return f'{force:.1f} N and {moment:.1f} N m at {escape(one.frame)}'
 
 
-def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
-    over = abs(bar.motor) > bar.limit
+def _joint(bar: Bar, short: str, shown: Sequence[bool], falling: bool) -> str:
+    over = not falling and abs(bar.motor) > bar.limit
     share = (
         f'{100 * abs(bar.motor) / bar.limit:.0f} % of {bar.limit:g}'
-        if math.isfinite(bar.limit)
+        if math.isfinite(bar.limit) and not falling
         else _signed(bar.motor)
     )
     name = escape(bar.joint, quote=True)
@@ -194,7 +201,8 @@ def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
         for term, symbol, value, visible in zip(TERMS, SYMBOLS, bar.terms, shown, strict=True)
         if visible and not all(map(_is_small, values))
     ]
-    sums = [_row(bar, 'motor', 'τ model', MOTOR, bar.motor, ' s k')]
+    total = ('stop' if bar.at_stop else 'sum') if falling else 'τ model'
+    sums = [_row(bar, 'motor', total, MOTOR, bar.motor, ' s k')]
     if bar.measured is not None:
         sums.append(_row(bar, 'measured', 'τ meas.', MEASURED, bar.measured, ' s'))
     others = (

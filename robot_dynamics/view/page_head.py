@@ -14,7 +14,7 @@ SMALL = 900  # px: a narrower page has one sheet below the scene instead of two 
 BRIGHT = 1.6  # brightness of the torques on a dark page: the colours are those for a white one
 HIGH = 33  # % of the height of a small page that the sheet takes at most
 SHEET = '.mantine-Paper-root[style*="position: fixed"]'
-TORQUES = 'div:has(> .mantine-Tabs-root > [aria-label$="panel Joint torques"])'
+TORQUES = '.mantine-Tabs-root > [aria-label$="panel Joint torques"]'
 
 # viser reads __VISER_EMBED_CONFIG__ before it draws (App.tsx), and shows its sheet below Mantine's
 # breakpoint xs, 36em. The state is the server's, so a page that is loaded again shows the same.
@@ -35,6 +35,7 @@ STYLE = f"""
     margin-top: 8px; line-height: 1; font-size: 11px !important;
     color: var(--mantine-color-dimmed) !important;
 }}
+[data-mantine-color-scheme=light] [role=tab][aria-selected=true] {{color: #2d69b4 !important}}
 [data-mantine-color-scheme=dark] [role=tab][aria-selected=true] {{color: #79a5dd !important}}
 [data-mantine-color-scheme=dark] :is(.rd, [data-contact], .uplot canvas) {{
     filter: brightness({BRIGHT});
@@ -46,8 +47,8 @@ STYLE = f"""
         position: relative !important; flex-shrink: 0;
         width: 100% !important; max-height: {HIGH}dvh !important; min-height: 2.5em !important;
     }}
-    {SHEET} div:has(> {TORQUES}) {{display: flex; flex-direction: column}}
-    {SHEET} {TORQUES} {{order: -1}}
+    {SHEET} div:has(> div > {TORQUES}) {{display: flex; flex-direction: column}}
+    {SHEET} div:has(> {TORQUES}) {{order: -1}}
     .mantine-Slider-thumb {{width: 16px !important; height: 16px !important}}
     .mantine-Slider-markLabel {{margin-top: 11px}}
     {SHEET} [style*="width: 20em"] {{width: auto !important}}
