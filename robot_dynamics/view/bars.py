@@ -60,7 +60,7 @@ STYLE = (
     '.rd .k :first-child{color:inherit!important}'
     '.rd .t i{position:absolute;top:0;bottom:0;border-radius:1px}'
     '.rd .t b{position:absolute;top:0;bottom:0;left:50%;width:1px;background:rgba(128,128,128,.8)}'
-    '.rd.l{display:grid;grid:15px 15px/1fr 1fr;gap:2px 6px;white-space:nowrap}'
+    '.rd.l{display:grid;grid:15px 15px/56% 42%;gap:2px 6px;white-space:nowrap}'
     '.rd a{color:inherit;text-decoration:underline dotted}'
     '.rd summary{cursor:pointer;margin:3px 0}'
     '.rd dt{font-weight:600;margin-top:4px}'

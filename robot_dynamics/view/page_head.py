@@ -50,7 +50,8 @@ STYLE = f"""
     {SHEET} div:has(> div > {TORQUES}) {{display: flex; flex-direction: column}}
     {SHEET} div:has(> {TORQUES}) {{order: -1}}
     .mantine-Slider-thumb {{width: 16px !important; height: 16px !important}}
-    .mantine-Slider-markLabel {{margin-top: 11px}}
+    .mantine-Slider-markLabel {{margin-top: 10px}}
+    div:has(> .mantine-Slider-root + .mantine-NumberInput-root) {{padding-bottom: 4px}}
     {SHEET} [style*="width: 20em"] {{width: auto !important}}
     {SHEET} [style*="height: 3.5em"] {{height: 2.5em !important}}
 }}

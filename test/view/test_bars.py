@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from contrast import contrast
 
 from robot_dynamics.common.spatial import pose, rotation_rpy
 from robot_dynamics.core.dynamics import Dynamics
@@ -107,14 +108,6 @@ def test_the_functions_of_the_terms_give_the_torque_of_the_model():
     code = '<code>Dynamics.{}</code>'.format
     assert f'{code("motor_torque")} − {code("wrench_torque")}' in legend_html()
     assert f'{code("mass_matrix")} times q̈' in legend_html()
-
-
-def contrast(colour, ground):
-    """Return the contrast of two colours, (3,) of 0 to 1, by WCAG 2."""
-    linear = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04045 else c / 12.92 for c in colour]
-    other = [((c + 0.055) / 1.055) ** 2.4 if c > 0.04045 else c / 12.92 for c in ground]
-    dark, light = sorted(np.array([linear, other]) @ [0.2126, 0.7152, 0.0722])
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_the_colours_of_text_have_enough_contrast_on_white_and_on_dark():
