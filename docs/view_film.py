@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, ImageColor
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / 'test'))
@@ -23,6 +23,8 @@ from payload_film import MASS, motion  # noqa: E402
 from recorded_runs import samples, torque, write_bag  # noqa: E402
 
 import robot_dynamics as rd  # noqa: E402
+from robot_dynamics.view.bars import COLOURS as TERMS  # noqa: E402
+from robot_dynamics.view.bars import MEASURED, MOTOR  # noqa: E402
 
 LINK = 'panda_link8'
 NOISE = 0.1  # N m
@@ -41,6 +43,15 @@ def record():
     tau += np.random.default_rng(0).normal(0.0, NOISE, tau.shape)
     states = samples(model.joint_names, t, q, qd, tau)
     write_bag(Path('run'), {'/joint_states': states})
+
+
+def palette_of(picture, colours):
+    """Return a palette of the colours of the torques and the others of a picture."""
+    exact = [x for torque in (*TERMS.values(), MOTOR, MEASURED) for x in ImageColor.getrgb(torque)]
+    others = 3 * colours - len(exact)
+    palette = Image.new('P', (1, 1))
+    palette.putpalette(exact + picture.quantize(others // 3).getpalette()[:others])
+    return palette
 
 
 class Film:
@@ -76,7 +87,7 @@ class Film:
         every = Image.new('RGB', (SIZE[0], SIZE[1] * 2))
         for k, picture in enumerate((self.pictures[0], self.pictures[-1])):
             every.paste(picture, (0, SIZE[1] * k))
-        palette = every.quantize(COLOURS)
+        palette = palette_of(every, COLOURS)
         frames = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in self.pictures]
         frames[0].save(
             path,
@@ -102,7 +113,9 @@ def opened(window, url):
 
 def write(picture, path):
     """Write a picture with 256 colours."""
-    picture.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture.quantize(palette=palette_of(picture, 256), dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
 
 
 def film_a_payload(window):

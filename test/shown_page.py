@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.view.drawing import Drawing
-from robot_dynamics.view.page import EDITING, Page
+from robot_dynamics.view.page import EDITING, Edit, Page
 from robot_dynamics.view.server import open_server
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import ViewState
@@ -35,6 +35,7 @@ class ShownPage:
         """Do what a browser does that sets a value, and has paused since."""
         self.receive(handle, value, ago=EDITING)
         self.call(handle)
+        self.page._edit = Edit()
         self.show()
 
     def receive(self, handle, value, ago=0.0):

@@ -7,6 +7,7 @@ Also the contact that a momentum observer finds, in words.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -16,23 +17,29 @@ from robot_dynamics.common.spatial import Array, rpy
 from robot_dynamics.view.scene import TERMS, Bar
 from robot_dynamics.view.state import External, ViewState
 
+# Contrast at least 4.5 on white, and on a dark page under the filter of `page_head`
 COLOURS = {
-    'gravity': '#3b82c4',
-    'Coriolis': '#e07b1f',
-    'inertia': '#3c9d57',
-    'friction': '#8d6fb8',
-    'external': '#d0405c',
+    'gravity': '#1f6fb5',
+    'Coriolis': '#b85a00',
+    'inertia': '#2a7d43',
+    'friction': '#7d5fae',
+    'external': '#c8344f',
     'estimated': '#c2189b',
     'true': '#6b7280',
 }
 SYMBOLS = ('g', 'C q̇', 'M q̈', 'friction', 'JᵀF')
-MEANINGS = (
-    ('g', 'g(q)', 'holds the robot at rest', 'gravity_torque'),
-    ('C q̇', 'C(q, q̇) q̇', 'Coriolis and centrifugal torque', 'coriolis_torque'),
-    ('M q̈', 'M(q) q̈', 'accelerates links and rotors', 'mass_matrix'),
-    ('friction', 'friction(q̇)', 'of the motor against friction', 'friction_torque'),
-    ('JᵀF', 'J(q)ᵀ F', 'of the external force F on the robot', 'wrench_torque'),
-    ('τ model', 'M q̈ + C q̇ + g + friction − JᵀF', 'of the motors: thick', 'inverse_dynamics'),
+MEANINGS = (  # symbol, formula, meaning, and the functions of Dynamics that compute it
+    ('g', 'g(q)', 'holds the robot at rest', '{gravity_torque}'),
+    ('C q̇', 'C(q, q̇) q̇', 'Coriolis and centrifugal torque', '{coriolis_torque}'),
+    ('M q̈', 'M(q) q̈', 'accelerates links and rotors', '{mass_matrix} times q̈'),
+    ('friction', 'friction(q̇)', 'of the motor against friction', '{friction_torque}'),
+    ('JᵀF', 'J(q)ᵀ F', 'of the external force F on the robot', '{wrench_torque}'),
+    (
+        'τ model',
+        'M q̈ + C q̇ + g + friction − JᵀF',
+        'of the motors: thick',
+        '{motor_torque} − {wrench_torque}',
+    ),
 )
 LONGEST = 14  # characters of a name beside a slider
 SMALL = 5e-4  # N m or N: shown as zero
@@ -40,7 +47,7 @@ STYLE = (
     '<style>'
     '.rd{font:12px system-ui,sans-serif;padding:2px 12px 6px;line-height:1.25;'
     'font-variant-numeric:tabular-nums}'
-    '.rd .h{display:flex;gap:8px;font-weight:600;margin:5px 0 1px;white-space:nowrap}'
+    '.rd .h{display:flex;gap:8px;margin:5px 0 1px;white-space:nowrap}'
     '.rd .h :first-child{flex:1;overflow:hidden;text-overflow:ellipsis}'
     '.rd .over{color:#d62246}'
     '.rd .r{display:grid;grid-template-columns:60px 1fr 82px;align-items:center;height:15px;'
@@ -48,12 +55,12 @@ STYLE = (
     '.rd .n{text-align:right}'
     '.rd .t{position:relative;height:5px;background:rgba(128,128,128,.18);border-radius:2px;'
     'overflow:hidden}'
-    '.rd .s{font-weight:600}'
+    '.rd [data-term=motor]{font-weight:600}'
     '.rd .s .t{height:10px}'
     '.rd .k :first-child{color:inherit!important}'
     '.rd .t i{position:absolute;top:0;bottom:0;border-radius:1px}'
     '.rd .t b{position:absolute;top:0;bottom:0;left:50%;width:1px;background:rgba(128,128,128,.8)}'
-    '.rd.l{display:flex;flex-wrap:wrap;gap:2px 6px}'
+    '.rd.l{display:grid;grid:15px 15px/56% 42%;gap:2px 6px;white-space:nowrap}'
     '.rd a{color:inherit;text-decoration:underline dotted}'
     '.rd summary{cursor:pointer;margin:3px 0}'
     '.rd dt{font-weight:600;margin-top:4px}'
@@ -61,8 +68,8 @@ STYLE = (
     '</style>'
 )
 CONTACT = 'font:13px system-ui,sans-serif;padding:0 12px 10px;line-height:1.4'
-MOTOR = '#6d7c96'
-MEASURED = '#b08900'
+MOTOR = '#566580'
+MEASURED = '#8a6d00'
 
 
 def legend_html() -> str:
@@ -74,27 +81,38 @@ def legend_html() -> str:
     }
     g, coriolis, inertia, friction, external, motor = linked.values()
     items = ''.join(
-        f'<dt id="term-{k}">{formula}</dt><dd>{meaning}; <code>Dynamics.{function}</code></dd>'
-        for k, (_, formula, meaning, function) in enumerate(MEANINGS)
+        f'<dt id="term-{k}">{formula}</dt><dd>{meaning}; {_coded(functions)}</dd>'
+        for k, (_, formula, meaning, functions) in enumerate(MEANINGS)
     )
     return (
         f'{STYLE}<div class="rd"><div>{motor} = {inertia} + {coriolis} + {g} + {friction} − '
         f'{external}</div><details><summary>terms; full bars: ±effort limit</summary>'
-        f'<dl style="margin:0">{items}</dl><div style="margin-top:6px">Terms that are zero are '
-        'not shown. Without an effort limit a bar is full at the largest gravity torque. '
-        'Derivations: docs/concepts/equation.md, docs/textbook/formulations.md.</div>'
+        f'<dl style="margin:0">{items}</dl><div style="margin-top:6px">A term that is zero at '
+        'all joints has no row. Without an effort limit a bar is full at the largest gravity '
+        'torque. Derivations: docs/concepts/equation.md, docs/textbook/formulations.md.</div>'
         '</details></div>'
     )
 
 
-def bars_html(bars: Sequence[Bar]) -> str:
+def _coded(functions: str) -> str:
+    return re.sub(r'{(\w+)}', r'<code>Dynamics.\1</code>', functions)
+
+
+def bars_html(bars: Sequence[Bar], falling: bool = False) -> str:
     """Return the bars of all joints; attributes data-joint and data-term name each number.
 
-    Terms that are zero in all joints have no row, and a joint without torque only a line.
+    Terms that are zero at all joints have no row, and a joint without torque only a line.
+
+    Args:
+        bars: of the joints.
+        falling: the motors have no torque; the sum of the terms of a joint at rest is the torque
+            of its stop or its friction.
     """
     moving = [any(not _is_small(bar.terms[k]) for bar in bars) for k in range(len(TERMS))]
     names = short_names([bar.joint for bar in bars])
-    rows = ''.join(_joint(bar, name, moving) for bar, name in zip(bars, names, strict=True))
+    rows = ''.join(
+        _joint(bar, name, moving, falling) for bar, name in zip(bars, names, strict=True)
+    )
     return f'{STYLE}<div class="rd">{rows}</div>'
 
 
@@ -147,15 +165,15 @@ def plot_legend_html(
     Args:
         time: s.
         mark: colour of the line at the present time.
-        values: colour and value of each curve, by its name.
+        values: at most three: colour and value, by name.
         unit: of the values.
     """
     curves = ''.join(
-        f'<span><b style="color:{colour}">━ {name}</b> {_signed(value)}</span>'
+        f'<span><span style="color:{colour}">{name}</span> {_signed(value)} {unit}</span>'
         for name, (colour, value) in values.items()
     )
     return (
-        f'{STYLE}<div class="rd l" data-legend>{curves}<span>{unit}</span>'
+        f'{STYLE}<div class="rd l" data-legend>{curves}'
         f'<span style="color:{mark}">│ {time:.2f} s</span></div>'
     )
 
@@ -165,11 +183,11 @@ def _wrench(one: External) -> str:
     return f'{force:.1f} N and {moment:.1f} N m at {escape(one.frame)}'
 
 
-def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
-    over = abs(bar.motor) > bar.limit
+def _joint(bar: Bar, short: str, shown: Sequence[bool], falling: bool) -> str:
+    over = not falling and abs(bar.motor) > bar.limit
     share = (
         f'{100 * abs(bar.motor) / bar.limit:.0f} % of {bar.limit:g}'
-        if math.isfinite(bar.limit)
+        if math.isfinite(bar.limit) and not falling
         else _signed(bar.motor)
     )
     name = escape(bar.joint, quote=True)
@@ -183,7 +201,8 @@ def _joint(bar: Bar, short: str, shown: Sequence[bool]) -> str:
         for term, symbol, value, visible in zip(TERMS, SYMBOLS, bar.terms, shown, strict=True)
         if visible and not all(map(_is_small, values))
     ]
-    sums = [_row(bar, 'motor', 'τ model', MOTOR, bar.motor, ' s k')]
+    total = ('stop' if bar.at_stop else 'sum') if falling else 'τ model'
+    sums = [_row(bar, 'motor', total, MOTOR, bar.motor, ' s k')]
     if bar.measured is not None:
         sums.append(_row(bar, 'measured', 'τ meas.', MEASURED, bar.measured, ' s'))
     others = (

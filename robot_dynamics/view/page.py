@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable
+from dataclasses import fields, replace
 from html import escape
 from typing import Any, Protocol
 
@@ -16,10 +19,13 @@ from robot_dynamics.view.drawing import LAYERS, Drawing
 from robot_dynamics.view.scene import Scene, force_of_arrow
 from robot_dynamics.view.session import Session
 from robot_dynamics.view.state import DECIMALS, ViewError, ViewState
+from robot_dynamics.view.viewed_motion import Fall
 
 BRAND = (45, 105, 180)
 FORCE_DECIMALS = 1  # of forces in the page, N
+REPORTED = 20.0  # s that the message on a rejected value is shown at most
 EDITING = 1.0  # s without another change in a browser, until a control is set by this program
+LOADS = ('load', 'force_link', 'force')  # fields of the state that no motion of the page sets
 ERROR = (
     'padding:6px 10px;margin:2px 8px 12px;font:12px system-ui,sans-serif;border-radius:4px;'
     'background:#fbe3e6;color:#a3122c;border:1px solid #e7a4ae'
@@ -47,6 +53,38 @@ class Controls(Protocol):
         """Let the next `show` set all controls, after a value was rejected."""
 
 
+class Edit:
+    """Changes of one control without a pause: 2 and then 25, as 25 is typed.
+
+    If the last is rejected, what the ones before it have changed is undone.
+    """
+
+    def __init__(self) -> None:
+        self._control: Any = None
+        self._last = -math.inf  # s
+        self._changed: dict[str, Any] = {}  # values before the edit, by field of the state
+
+    def begin(self, control: Any, session: Session) -> None:
+        """Begin a change of a control."""
+        now = time.monotonic()
+        if control is not self._control or now - self._last > EDITING:
+            self._changed = {}
+        self._control, self._last, self._before = control, now, session.state
+
+    def note(self, session: Session) -> None:
+        """Note what a change has changed; a motion that goes on sets the joints itself."""
+        names = LOADS if session.motion is not None else [f.name for f in fields(ViewState)]
+        for name in names:
+            if (value := getattr(self._before, name)) is not getattr(session.state, name):
+                self._changed.setdefault(name, value)
+
+    def undo(self, session: Session) -> None:
+        """Restore the values before the edit."""
+        changed, self._changed = self._changed, {}
+        if changed:
+            session.update(lambda state: replace(state, **changed))
+
+
 class Page:
     """The controls of one session in the page of a server.
 
@@ -65,6 +103,9 @@ class Page:
         self.drawing = drawing
         self._server, self._controls = server, controls
         self._set: dict[int, float] = {}  # by id of a control: when this program has set it
+        self._edit = Edit()
+        self._editing = threading.Lock()
+        self._reported = math.inf  # s, when a value was rejected
         self.is_behind = False
         self.gui.configure_theme(
             control_width='large', show_logo=False, show_share_button=False, brand_color=BRAND
@@ -96,7 +137,7 @@ class Page:
         self.is_behind = False
         with self._server.atomic():
             self.drawing.draw(state, scene)
-            self._bars.content = bars_html(scene.bars)
+            self._bars.content = bars_html(scene.bars, isinstance(self.session.motion, Fall))
             self._tip.content = tip_html(state.tip, scene.tip)
             self._controls.show(state)
             self._show_load(state)
@@ -140,6 +181,7 @@ class Page:
             else ''
         )
         self._status.content = alert
+        self._reported = math.inf
         if message:
             print(f'robot-dynamics: {" ".join(message.split())}', file=sys.stderr, flush=True)
 
@@ -149,15 +191,27 @@ class Page:
         def callback(event: Any) -> None:
             if event.client_id is None:
                 return  # set by this program
-            try:
-                change(event.target)
-                self.report('')
-            except RobotDynamicsError as error:
-                self.report(str(error))
-                self._controls.restore()
-                self.session.touch()
+            # Digits that are typed fast arrive in several threads.
+            with self._editing:
+                self._edit.begin(event.target, self.session)
+                try:
+                    change(event.target)
+                    self._edit.note(self.session)
+                    self.report('')
+                except RobotDynamicsError as error:
+                    self._edit.undo(self.session)
+                    self.report(str(error))
+                    self._reported = time.monotonic()
+                    self._controls.restore()
+                    self.session.touch()
 
         return callback
+
+    def end_report(self) -> None:
+        """Clear the message on a rejected value after `REPORTED`."""
+        with self._editing:
+            if time.monotonic() - self._reported > REPORTED:
+                self.report('')
 
     # -- load --------------------------------------------------------------------------------
 

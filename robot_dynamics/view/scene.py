@@ -44,6 +44,7 @@ FROM = np.array([0.72, -0.62, 0.31])  # direction of the camera from a robot wit
 STRAIGHT = 0.1  # extent of a robot across its line to that along it: below, it has no plane
 TILT = 0.4  # of the camera from the normal of the plane towards FROM
 ELEVATIONS = np.radians([18.0, 55.0])  # lowest and highest, of the camera
+AT_STOP = 1e-6  # rad or m, from a position limit
 POSTURES = 32  # random ones, for the size of torques without an effort limit
 SMALLEST = 1e-9
 
@@ -77,6 +78,7 @@ class Bar(NamedTuple):
     measured: float | None
     estimated: float | None = None  # external torque
     true: float | None = None
+    at_stop: bool = False  # at a position limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -373,6 +375,7 @@ ARROW_FACES = _arrow_faces()
 def _bars(found: Torques, state: ViewState, sizes: Proportions) -> tuple[Bar, ...]:
     model, motor = state.model, found.motor
     measured, estimated, true = state.measured, state.estimated, state.true
+    at_stop = (state.q <= model.lower + AT_STOP) | (state.q >= model.upper - AT_STOP)
     return tuple(
         Bar(
             joint=name,
@@ -384,6 +387,7 @@ def _bars(found: Torques, state: ViewState, sizes: Proportions) -> tuple[Bar, ..
             measured=None if measured is None else float(measured[k]),
             estimated=None if estimated is None else float(estimated.torque[k]),
             true=None if true is None else float(true.torque[k]),
+            at_stop=bool(at_stop[k]),
         )
         for k, name in enumerate(model.joint_names)
     )

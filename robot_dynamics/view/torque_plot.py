@@ -70,9 +70,11 @@ class TorquePlot:
         time = self._playback.time
         self._plot.data = marked(self._playback.times[self._rows], self._curves, time)
         model = float(torques(self._session.arm, state).motor[j])
-        values = {'τ model': (MOTOR, model)}
+        values = {'━ τ model': (MOTOR, model)}
         if state.measured is not None:
-            values = {'τ meas.': (MEASURED, float(state.measured[j])), **values}
+            effort = float(state.measured[j])
+            difference = {'meas. − model': ('inherit', effort - model)}
+            values = {'━ τ meas.': (MEASURED, effort), **values, **difference}
         self._legend.content = plot_legend_html(time, MARK, values, state.model.effort_units[j])
 
     def _part(self, window: float) -> Array:

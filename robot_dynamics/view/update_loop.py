@@ -34,6 +34,7 @@ def run(session: Session, page: Page, ended: threading.Event) -> None:
                 page.show(*session.scene())
         except RobotDynamicsError as error:
             page.report(str(error))
+        page.end_report()
         last = began
         # A late update does not delay those after it, and none is made up for.
         following = max(following + PERIOD, began)

@@ -8,12 +8,23 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from contrast import contrast
 
 from robot_dynamics.common.spatial import pose, rotation_rpy
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robots import planar_2r
-from robot_dynamics.view.bars import bars_html, contact_html, legend_html, short_names, tip_html
-from robot_dynamics.view.scene import TERMS, Bar
+from robot_dynamics.view.bars import (
+    COLOURS,
+    MEASURED,
+    MOTOR,
+    bars_html,
+    contact_html,
+    legend_html,
+    short_names,
+    tip_html,
+)
+from robot_dynamics.view.page_head import BRIGHT
+from robot_dynamics.view.scene import TERMS, Bar, torques
 from robot_dynamics.view.state import External, ViewState
 
 BAR = Bar('j1', 'N m', 10.0, 10.0, (2.0, -1.0, 0.5, 0.25, 20.0), -12.5, None)
@@ -84,6 +95,26 @@ def test_every_term_links_to_its_equation():
         assert html.count(f'id="{anchor}"') == 1
     for function in re.findall(r'<code>Dynamics\.(\w+)</code>', html):
         assert callable(getattr(Dynamics, function))
+
+
+def test_the_functions_of_the_terms_give_the_torque_of_the_model():
+    arm, state = Dynamics(planar_2r()), ViewState.initial(planar_2r())
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.uniform(-1, 1, (3, 2))
+    state = replace(state, q=q, qd=qd, qdd=qdd).with_force(state.tip, [3.0, -2.0, 1.0])
+    wrench = [0, 0, 0, *state.force]
+    expected = arm.motor_torque(q, qd, qdd) - arm.wrench_torque(q, wrench, state.tip)
+    np.testing.assert_allclose(torques(arm, state).motor, expected, rtol=1e-12, atol=1e-12)
+    code = '<code>Dynamics.{}</code>'.format
+    assert f'{code("motor_torque")} − {code("wrench_torque")}' in legend_html()
+    assert f'{code("mass_matrix")} times q̈' in legend_html()
+
+
+def test_the_colours_of_text_have_enough_contrast_on_white_and_on_dark():
+    for colour in (*COLOURS.values(), MOTOR, MEASURED):
+        shown = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+        assert contrast(shown, [1.0] * 3) >= 4.5, colour
+        assert contrast(np.minimum(BRIGHT * shown, 1.0), [0x24 / 255] * 3) >= 4.5, colour
 
 
 def test_the_pose_of_the_tip_is_stated_in_metres_and_degrees():

@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import sys
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -21,7 +22,7 @@ from robot_dynamics.view.drawing import LAYERS, wxyz
 from robot_dynamics.view.joint_controls import JointControls
 from robot_dynamics.view.link_shapes import shapes_of
 from robot_dynamics.view.live_controls import LiveControls
-from robot_dynamics.view.page import EDITING, code
+from robot_dynamics.view.page import EDITING, REPORTED, code
 from robot_dynamics.view.state import External, ViewState
 from robot_dynamics.view.update_loop import PERIOD, add_shapes
 from robot_dynamics.view.viewed_motion import Fall, Follow
@@ -192,9 +193,68 @@ def test_what_is_typed_is_not_overwritten(shown):
     shown.receive(slider, -10.0, ago=EDITING)
     shown.receive(text, '0 0.1', ago=EDITING)
     shown.show()
-    assert (slider.value, len(text.value.split()), shown.page.is_behind) == (-1.0, 7, False)
+    # -1 was part of the edit that was rejected.
+    assert (slider.value, len(text.value.split()), shown.page.is_behind) == (before, 7, False)
     shown.set(shown.control('reset')[0], 'home')
     assert slider.value == before
+
+
+@pytest.mark.parametrize(
+    ('label', 'digits', 'stays'),
+    [('mass [kg]', (2.0, 25.0), 1.5), ('panda_joint4', (-1.0, -10.0), -2.0)],
+)
+def test_a_rejected_value_restores_that_before_the_first_digit(shown, label, digits, stays):
+    slider = shown.control(label)[0]
+    shown.set(slider, stays)
+    for digit in digits:
+        shown.receive(slider, digit)
+        shown.call(slider)
+    assert f'is {digits[-1]:g}; expected' in shown.error
+    shown.receive(slider, digits[-1], ago=EDITING)
+    shown.show()
+    assert slider.value == stays
+    shown_is_computed(shown)
+
+
+def test_the_message_on_a_rejected_value_ends(shown, monkeypatch):
+    (mass,), (unload,) = shown.control('mass [kg]'), shown.control('No load')
+    for end in (
+        lambda: shown.set(mass, 2.5),
+        lambda: shown.set(unload, True),
+        shown.page.end_report,
+    ):
+        shown.set(mass, 25.0)
+        shown.page.end_report()
+        assert 'is 25; expected 0 to 10' in shown.error
+        with monkeypatch.context() as patched:
+            later = time.monotonic() + REPORTED + 1.0
+            patched.setattr(time, 'monotonic', lambda later=later: later)
+            end()
+        assert shown.error == ''
+    # That on a missing mesh stays.
+    shown.page.report('mesh')
+    shown.page.end_report()
+    assert 'mesh' in shown.error
+
+
+def test_a_joint_at_its_stop_shows_the_torque_of_the_stop(shown):
+    q = shown.session.state.q.copy()
+    q[3] = shown.session.state.model.lower[3]
+    shown.session.update(lambda state: replace(state, q=q))
+    shown.session.start(Fall())
+    shown.session.advance(0.05)
+    shown.show()
+    names = shown.session.state.model.joint_names
+    rows = shown.page._bars.content.split('data-joint=')[1:]
+    for j, row in enumerate(rows):
+        at_stop = names[j] == 'panda_joint4'
+        assert ('>stop<' in row) == (at_stop and 'data-term' in row)
+        assert 'τ model' not in row
+        assert '%</span>' not in row
+    shown.session.start(None)
+    shown.show()
+    assert '>τ model<' in shown.page._bars.content
+    assert '>stop<' not in shown.page._bars.content
 
 
 def test_a_posture_is_kept_until_it_is_set(shown):

@@ -7,6 +7,7 @@ import http.client
 import browser
 import numpy as np
 import pytest
+from contrast import contrast
 from recorded_runs import lively, samples, torque, write_bag
 
 from robot_dynamics.urdf.loading import load_urdf
@@ -17,6 +18,7 @@ pytest.importorskip('viser')
 
 WIDE, TABLET, PHONE = (1440, 900), (768, 1024), (390, 844)
 SHEET = '.mantine-Paper-root:has(> div > .mantine-ScrollArea-root)'
+FOLD = '[aria-label$="panel Joint torques"]'
 # Colours of the nearest backgrounds that are not transparent, and of a text: 0 black, 1 white
 SHADES = """
 const shade = css => { const [r, g, b] = css.match(/[\\d.]+/g).map(Number);
@@ -104,6 +106,34 @@ def test_the_page_is_dark_where_the_system_is(window, posed):
         window.prefer('light')
 
 
+# Size, colour and nearest background of labels, limits of sliders and the selected tabs
+TEXTS = """
+const numbers = css => css.match(/[\\d.]+/g).map(Number);
+const behind = e => { for (; e; e = e.parentElement) {
+    const css = getComputedStyle(e).backgroundColor;
+    if (!/^rgba\\(.*, 0\\)$/.test(css)) return numbers(css) } return [255, 255, 255] };
+return [...document.querySelectorAll('label, .mantine-Slider-markLabel, [aria-selected=true]')]
+    .filter(e => e.checkVisibility() && e.textContent.trim()).map(e => {
+        const style = getComputedStyle(e);
+        return [parseFloat(style.fontSize), ...numbers(style.color).slice(0, 3),
+            ...behind(e).slice(0, 3)] })
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.browsers
+@pytest.mark.parametrize('theme', ['light', 'dark'])
+def test_labels_limits_and_tabs_can_be_read(window, posed, theme):
+    window.size(*WIDE)
+    window.open(f'{posed}?theme={theme}')
+    window.until(lambda: (are_dark if theme == 'dark' else are_light)(window), 'the theme')
+    texts = np.array(window.driver.execute_script(TEXTS))
+    assert len(texts) >= 3 * 7 + 2
+    assert texts[:, 0].min() >= 11
+    for row in texts / 255:
+        assert contrast(row[1:4], row[4:]) >= 4.5
+
+
 def overlap(a, b):
     """Return which boxes (k, 4) and (m, 4) overlap by more than rounding, (k, m)."""
     low, high = np.maximum(a[:, None, :2], b[:, :2]), np.minimum(a[:, None, 2:], b[:, 2:])
@@ -117,6 +147,12 @@ def test_the_panels_of_a_small_page_are_a_third_of_it_and_below_the_arm(window, 
     window.size(*size)
     window.open(posed)
     assert not len(window.boxes('[data-joint]'))  # the torques are folded
+    (fold,), (sheet,) = window.boxes(FOLD), window.boxes(SHEET)
+    # Its first row, below the name of the robot
+    assert np.all(fold[1::2] - sheet[1] < 80)
+    assert fold[3] <= window.boxes('[role=tab]')[:, 1].min()
+    thumbs = window.boxes('.mantine-Slider-thumb')
+    assert np.all(thumbs[:, 2:] - thumbs[:, :2] >= 16)
     for _ in range(2):
         (sheet,) = window.boxes(SHEET)
         assert np.prod(sheet[2:] - sheet[:2]) <= np.prod(size) / 3
@@ -183,6 +219,7 @@ def test_a_zoomed_plot_follows_the_time_that_is_played(window, recorded):
             const line = chart.data[3], at = line.indexOf(Math.max(...line));
             return [chart.scales.x.min, chart.scales.x.max, chart.data[0][at]]""")
 
+    legend = window.boxes('[data-legend]')
     window.choose('zoom', '3 s')
     window.field('time [s]', '2')
     low, high, time = window.until(lambda: shown()[2] == 2.0 and shown(), 'the time')
@@ -190,4 +227,5 @@ def test_a_zoomed_plot_follows_the_time_that_is_played(window, recorded):
     window.button('Play')
     low, high, time = window.until(lambda: shown()[2] > 3.5 and shown(), 'a later time')
     assert low < time < high
+    assert np.array_equal(window.boxes('[data-legend]'), legend)
     assert low > 1.5

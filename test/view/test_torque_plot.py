@@ -86,8 +86,9 @@ def test_the_legend_has_the_values_of_the_bars(played):
         played.show_time(time)
         legend = played.page._controls._plot._legend.content
         bar = played.session.scene()[1].bars[played.joint]
-        for name, value in (('meas.', bar.measured), ('model', bar.motor)):
-            (shown,) = re.findall(rf'τ {name}</b> (−?[\d.]+)</span>', legend)
+        residual = ('meas. − model', bar.measured - bar.motor)
+        for name, value in (('τ meas.', bar.measured), ('τ model', bar.motor), residual):
+            (shown,) = re.findall(rf'>(?:━ )?{name}</span> (−?[\d.]+) N m</span>', legend)
             assert float(shown.replace('−', '-')) == pytest.approx(value, abs=0.006)
         assert f'│ {time:.2f} s' in legend
         assert '--' not in legend
