@@ -7,12 +7,13 @@ import argparse
 
 from robot_dynamics.cli.options import add_gravity, add_robot, count, gravity_in_base, new_picture
 from robot_dynamics.cli.output import read_robot
+from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 from robot_dynamics.validation.formulations import compare, plot
 
 
 def add_compare_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `compare`."""
-    add_robot(parser, of_textbooks=True)
+    add_robot(parser, further=TEXTBOOK_ROBOTS)
     add_gravity(parser)
     parser.add_argument('--states', type=count(), default=10, help='number of random states (10)')
     parser.add_argument('--picture', type=new_picture, help='figure file; needs matplotlib')

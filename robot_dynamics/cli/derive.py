@@ -9,6 +9,7 @@ import time
 
 from robot_dynamics.cli.options import add_gravity, add_robot, gravity_in_base
 from robot_dynamics.cli.output import gravity_remark, read_robot
+from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 from robot_dynamics.textbook.derivation.derivation import derive
 from robot_dynamics.textbook.derivation.notations import NOTATIONS
 
@@ -17,7 +18,7 @@ QUIET = 1.0  # s, after which the steps are shown
 
 def add_derive_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `derive`."""
-    add_robot(parser, of_textbooks=True)
+    add_robot(parser, further=TEXTBOOK_ROBOTS)
     add_gravity(parser)
     add = parser.add_argument
     add(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,6 @@ from robot_dynamics.common.resources import bundled_robots
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.model.dh import CONVENTIONS, load_dh
 from robot_dynamics.core.model.robot_model import RobotModel
-from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 from robot_dynamics.ros.executables import ROS_MISSING
 from robot_dynamics.ros.parameters import specs
 from robot_dynamics.ros.robot_parameters import RobotParameters
@@ -44,7 +43,7 @@ def add_robot(
     *,
     absent: str = '',
     default: Path | None = None,
-    of_textbooks: bool = False,
+    further: Iterable[str] = (),
 ) -> None:
     """Add the robot of a verb: `robot`, a description, or `--dh`, a table that becomes one.
 
@@ -56,18 +55,11 @@ def add_robot(
         option: the name of the argument, '--robot' where the verb has another one.
         absent: which robot it is where neither is given; '': one of them is required.
         default: the path of that robot.
-        of_textbooks: whether the help lists the textbook robots, which have no file.
+        further: names of robots without a file that the verb takes as well.
     """
     group = parser.add_mutually_exclusive_group(required=not absent)
     number: dict[str, Any] = {} if option.startswith('-') else {'nargs': '?'}
-    known = (
-        'path of a .urdf, .xacro or MJCF file, with arguments as name:=value (a .xacro is a '
-        'program, an MJCF file reads others: open only those of a known source), or a robot by '
-        'name: '
-        f'{", ".join(bundled_robots())}, those of example-robot-data and robot_descriptions on '
-        'this disk'
-        f'{", and of textbooks: " + ", ".join(TEXTBOOK_ROBOTS) if of_textbooks else ""}'
-    )
+    known = _known_robots(further)
     group.add_argument(
         option,
         type=Path,
@@ -90,6 +82,20 @@ def add_robot(
         metavar='DIR',
         help='folder of packages, or of one package, where meshes and $(find) of a .xacro are '
         'searched (repeatable)',
+    )
+
+
+def _known_robots(further: Iterable[str]) -> str:
+    """Return what the robot of a verb may be."""
+    names = (
+        f'{", ".join(bundled_robots())}, those of example-robot-data and robot_descriptions on '
+        'this disk'
+    )
+    textbooks = ', '.join(further)
+    return (
+        'path of a .urdf, .xacro or MJCF file, with arguments as name:=value (a .xacro is a '
+        'program, an MJCF file reads others: open only those of a known source), or a robot by '
+        f'name: {names}{", and of textbooks: " if textbooks else ""}{textbooks}'
     )
 
 

@@ -26,6 +26,7 @@ from robot_dynamics.common.errors import ModelError
 from robot_dynamics.common.reporting.tables import write_curves
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.kinematics import unloaded_by_gravity
+from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 from robot_dynamics.simulation import (
     INTEGRATORS,
     Run,
@@ -39,7 +40,7 @@ from robot_dynamics.simulation import (
 
 def add_simulate_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `simulate`."""
-    add_robot(parser, of_textbooks=True)
+    add_robot(parser, further=TEXTBOOK_ROBOTS)
     add_state(parser)
     add_gravity(parser)
     add = parser.add_argument

@@ -14,13 +14,14 @@ from robot_dynamics.cli.output import gravity_remark, read_robot
 from robot_dynamics.common.spatial import Array
 from robot_dynamics.core.dynamics import Dynamics
 from robot_dynamics.core.model.robot_model import RobotModel
+from robot_dynamics.core.model.robots import TEXTBOOK_ROBOTS
 
 DIGITS, MOST_DIGITS = 6, 12  # behind the point; more where all entries are small
 
 
 def add_terms_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of `terms`."""
-    add_robot(parser, of_textbooks=True)
+    add_robot(parser, further=TEXTBOOK_ROBOTS)
     add_state(parser)
     add_gravity(parser)
 
