@@ -282,11 +282,7 @@ def summarize(
         'reference_engine': report.get('engine', ''),
         'verdict': report.get('verdict', 'NO VERDICT'),
         'verdict_notes': [text for key, text in report.items() if key.startswith('note ')]
-        + too_busy(
-            float(latency.max()) / 1e6,
-            max(largest_gap(run.times('inertia')) for run in runs),
-            max(largest_gap([*run.times('states'), run.end / SECOND]) for run in runs),
-        ),
+        + too_busy(float(latency.max()) / 1e6, runs),
         'real_time_factor': recorded / wall,
         'state_rate_hz': recorded / TIME_STEP / wall,
         'states_recorded': sum(len(times) - 1 for times in sent) * TIME_STEP / simulated,
@@ -305,14 +301,15 @@ def largest_gap(times: Sequence[float]) -> float:
     return float(np.diff(times).max()) if len(times) > 1 else 0.0
 
 
-def too_busy(latency: float, gap: float, lost: float) -> list[str]:
+def too_busy(latency: float, runs: Sequence[Any]) -> list[str]:
     """Return notes on results that a busy machine has changed.
 
     Args:
         latency: the longest time from a state to its torque, s.
-        gap: the longest simulated time without terms of dynamics_node, s.
-        lost: the longest simulated time without a recorded state, s.
+        runs: their records, in which terms or states may be missing.
     """
+    gap = max(largest_gap(run.times('inertia')) for run in runs)
+    lost = max(largest_gap([*run.times('states'), run.end / SECOND]) for run in runs)
     busy = 'the machine is too busy for the rate of the demo'
     timeout = specs(FeedforwardParameters)['silence_timeout'].default
     notes = []
