@@ -61,6 +61,7 @@ NO_NUMBERS = {
     options.new_file,
     options.new_folder,
     options.new_picture,
+    options.new_report,
 }
 
 
