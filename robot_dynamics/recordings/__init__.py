@@ -7,6 +7,10 @@ efforts; smooth signals and their noise. Other wings use `read_recording`, `read
 
 bag              joint states and robot description of a rosbag2 recording
 recording_files  the same of CSV files, and the choice between both by the name of the file
+known_headers    headers of the logs of drivers and tools
+lerobot          episodes of LeRobot data sets
+commands         commands and positions of arms that need not measure efforts
+held_commands    commands of drives, held at the times of measured positions
 recording        samples by joint in the model's order, and the samples that were omitted
 coupling         motors that turn by several joints: robot and recording in their coordinates
 drives           friction law, offset and delay of the efforts, beyond the description
@@ -15,6 +19,8 @@ noise            noise of positions, velocities and efforts, from their spectra
 smoothing        smooth positions, velocities and accelerations, without lag
 velocities       recorded velocities without their lag, or derivatives of the positions
 periods          average of repeated periods
+effort_unit      kind and unit of efforts, and whether their scale is known
+plausibility     whether a recording is of the joints of a model, in SI units
 gravity_setting  whether the efforts include gravity, from postures at rest
 effort_columns   columns of an episode: efforts of the model, and torques from outside
 effort_curves    figure of measured and computed efforts
